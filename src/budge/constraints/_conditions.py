@@ -1,0 +1,52 @@
+"""What the constraints that hold an expression share: environments, checks of names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from budge.constraints.base import FloatArray, Values
+from budge.errors import Problem
+from budge.expressions import Expression, Var
+from budge.features import Feature
+
+__all__ = ["condition_problems", "environment", "moved_to"]
+
+
+def environment(x: Values, action: Values, change: Values, *, at_zero: bool = False) -> dict[Var, FloatArray]:
+    """What an expression may read: values reached, the start, own actions.
+
+    With `at_zero` a bare name is the change itself, not the start plus the change.
+    """
+    env: dict[Var, FloatArray] = {}
+    for name, start in x.items():
+        here = np.asarray(start, dtype=float)
+        env["before", name] = here
+        if name in change:
+            moved = np.asarray(change[name], dtype=float)
+            env["value", name] = moved if at_zero else here + moved
+        if name in action:
+            env["action", name] = np.asarray(action[name], dtype=float)
+    return env
+
+
+def moved_to(variables: Iterable[Var], layer: str) -> frozenset[Var]:
+    """The variables with values read in another layer."""
+    return frozenset((layer, name) if was == "value" else (was, name) for was, name in variables)
+
+
+def condition_problems(expression: Expression, features: Mapping[str, Feature], where: str) -> list[Problem]:
+    """Undeclared names, unknown levels, layers that a constraint cannot read, a number where a truth value is needed."""
+    found = []
+    levels = {name: f.levels for name, f in features.items() if f.levels is not None}
+    for problem in expression.check(levels, features):
+        found.append(Problem(f"{where}.{problem.where}" if problem.where else where, problem.what, problem.got, problem.remedy))
+    for layer, name in sorted(expression.vars):
+        if layer in ("effect", "latent"):
+            found.append(Problem(where, "nothing reads an effect: a constraint is about actions", f"{layer}.{name}"))
+        elif name in features and features[name].type == "fixed":
+            found.append(Problem(where, f"{name} is fixed without a type", name, "declare its type, with actionable: false"))
+    if not expression.is_boolean:
+        found.append(Problem(where, "is not a condition", expression.text, "compare something, e.g. 'rent <= 500'"))
+    return found
