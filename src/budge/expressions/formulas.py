@@ -1,0 +1,203 @@
+"""Conditions in a shape that a solver reads: rows, joined by All and Some.
+
+`negate` pushes the opposite down to the rows, `substitute` puts known values in, `holds` evaluates with the tolerance of the language, measured
+against the largest term of the row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from .evaluate import FLIP, Env, Evaluation
+from .linear import Linear
+from .nodes import Var
+from .tolerance import TOLERANCE, compare, equal
+
+__all__ = ["All", "Formula", "OneOf", "Row", "Some", "Truth", "all_of", "formula_vars", "holds", "negate", "some_of", "substitute"]
+
+Truths = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Row:
+    """``linear relation 0``, with relation one of ``<= < == != >= >``."""
+
+    linear: Linear
+    relation: str
+
+
+@dataclass(frozen=True)
+class All:
+    """Every part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True)
+class Some:
+    """At least one part holds."""
+
+    parts: tuple[Formula, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Known to hold or not: one truth, or one for each row of the known arrays."""
+
+    value: Truths | bool
+
+    def __post_init__(self) -> None:
+        value = np.asarray(self.value, dtype=bool)
+        object.__setattr__(self, "value", bool(value) if value.ndim == 0 else value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Truth) and np.array_equal(self.value, other.value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf:
+    """The variables jointly take one of the rows of the table."""
+
+    vars: tuple[Var, ...]
+    table: npt.NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", np.asarray(self.table, dtype=float).reshape(-1, len(self.vars)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OneOf) and self.vars == other.vars and np.array_equal(self.table, other.table)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Formula = Row | All | Some | Truth | OneOf
+
+
+def all_of(parts: Iterable[Formula]) -> Formula:
+    """All of the parts, flattened, without those that are known."""
+    return _join(parts, All)
+
+
+def some_of(parts: Iterable[Formula]) -> Formula:
+    """Some of the parts, flattened, without those that are known."""
+    return _join(parts, Some)
+
+
+def _join(parts: Iterable[Formula], kind: type[All] | type[Some]) -> Formula:
+    neutral = kind is All
+    known: Truths = np.asarray(neutral)
+    kept: list[Formula] = []
+    for part in parts:
+        for piece in part.parts if isinstance(part, kind) else (part,):
+            if isinstance(piece, Truth):
+                known = np.asarray(known & piece.value if neutral else known | piece.value)
+            else:
+                kept.append(piece)
+    if not kept or np.all(known != neutral):
+        return Truth(known)
+    if not np.all(known == neutral):
+        kept.insert(0, Truth(known))
+    return kept[0] if len(kept) == 1 else kind(tuple(kept))
+
+
+def negate(formula: Formula) -> Formula:
+    """The opposite, pushed down to the rows.
+
+    Examples
+    --------
+    >>> negate(Row(Linear({("value", "age"): 1.0}, -18.0), ">=")).relation
+    '<'
+    """
+    match formula:
+        case Row(linear, relation):
+            return Row(linear, FLIP[relation])
+        case All(parts):
+            return some_of(map(negate, parts))
+        case Some(parts):
+            return all_of(map(negate, parts))
+        case Truth(value):
+            return Truth(np.logical_not(value))
+        case OneOf(names, table):
+            return all_of(some_of(Row(Linear.of(var) - float(v), "!=") for var, v in zip(names, row)) for row in table)
+
+
+def formula_vars(formula: Formula) -> frozenset[Var]:
+    """The variables that are still open."""
+    match formula:
+        case Row(linear):
+            return linear.vars
+        case All(parts) | Some(parts):
+            return frozenset().union(*map(formula_vars, parts))
+        case OneOf(names):
+            return frozenset(names)
+        case _:
+            return frozenset()
+
+
+def substitute(formula: Formula, known: Env) -> Formula:
+    """The formula with known variables put in; parts that become known become Truth."""
+    match formula:
+        case Row(linear, relation):
+            if linear.vars <= set(known):
+                return Truth(holds(formula, known))
+            return Row(linear.substitute(known), relation) if linear.vars & set(known) else formula
+        case All(parts):
+            return all_of(substitute(part, known) for part in parts)
+        case Some(parts):
+            return some_of(substitute(part, known) for part in parts)
+        case OneOf(names, table):
+            return _substitute_table(names, table, known)
+        case _:
+            return formula
+
+
+def _substitute_table(names: tuple[Var, ...], table: npt.NDArray[np.float64], known: Env) -> Formula:
+    given = [i for i, var in enumerate(names) if var in known]
+    if not given:
+        return OneOf(names, table)
+    values = Evaluation(known, needs=[names[i] for i in given]).env
+    fits = [np.asarray(np.logical_and.reduce([equal(values[names[i]], row[i]) for i in given])) for row in table]
+    left = [i for i in range(len(names)) if i not in given]
+    if not left:
+        return Truth(np.logical_or.reduce(fits)) if fits else Truth(False)
+    rest = tuple(names[i] for i in left)
+    if all(fit.all() or not fit.any() for fit in fits):
+        rows = [row[left] for row, fit in zip(table, fits) if fit.all()]
+        return OneOf(rest, np.array(rows)) if rows else Truth(False)
+    return some_of(all_of((Truth(fit), OneOf(rest, row[left]))) for row, fit in zip(table, fits) if fit.any())
+
+
+def holds(formula: Formula, env: Env, *, tol: float = TOLERANCE) -> Truths:
+    """Where the formula holds; a row is compared with 0 up to ``tol`` times its largest term (at least 1)."""
+    match formula:
+        case Row(linear, relation):
+            return _row_holds(linear, relation, env, tol)
+        case All(parts):
+            return np.asarray(np.logical_and.reduce(np.broadcast_arrays(True, *(holds(part, env, tol=tol) for part in parts))))
+        case Some(parts):
+            return np.asarray(np.logical_or.reduce(np.broadcast_arrays(False, *(holds(part, env, tol=tol) for part in parts))))
+        case Truth(value):
+            return np.asarray(value)
+        case OneOf(names, table):
+            values = Evaluation(env, needs=names)
+            total: Truths = np.zeros(values.shape, dtype=bool)
+            for row in table:
+                total = total | np.logical_and.reduce([equal(values.env[var], v, tol=tol) for var, v in zip(names, row)])
+            return np.asarray(total)
+
+
+def _row_holds(linear: Linear, relation: str, env: Env, tol: float) -> Truths:
+    with np.errstate(all="ignore"):
+        parts = list(linear.parts(env))
+        value = np.asarray(sum(parts), dtype=float)
+        scale = np.asarray(1.0)
+        for part in parts:
+            scale = np.maximum(scale, np.abs(part))
+        # Divided by its largest term, the row is compared on the scale on which the tolerance is stated; infinities keep their sign.
+        return compare(relation, np.where(np.isfinite(scale), value / scale, value), 0.0, tol=tol)

@@ -1,0 +1,289 @@
+"""Trees → linear forms and formulas, once some of the variables are known.
+
+A part of the tree that reads only known variables is evaluated. Of the rest, sums, known multiples and ``where`` with a known condition are linear.
+In comparisons, ``abs``, ``min`` and ``max`` become All or Some of rows; where that is not enough, the values are split into cases, each with the
+condition under which it applies, so that ``12 * (housing == 'rent') <= income`` is still a formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import numpy.typing as npt
+
+from .evaluate import FLIP, Env, Evaluation, is_random, variables
+from .formulas import Formula, OneOf, Row, Truth, all_of, holds, negate, some_of
+from .linear import Linear
+from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
+from .statics import is_truth
+
+__all__ = ["MAX_CASES", "Partial"]
+
+MAX_CASES = 64
+Case = tuple[Formula, Linear]
+YES = Truth(True)
+
+
+class Partial:
+    """One partial evaluation, of trees without strings, given known variables."""
+
+    def __init__(self, known: Env):
+        self.known = known
+
+    def is_known(self, node: Node) -> bool:
+        """Whether the node can be evaluated now."""
+        return not is_random(node) and variables(node) <= set(self.known)
+
+    def evaluation(self, node: Node) -> Evaluation:
+        """The evaluation of a known node."""
+        return Evaluation(self.known, needs=variables(node))
+
+    def linear(self, node: Node) -> Linear | None:
+        """The node as a linear form in the unknown variables, if it is one."""
+        if self.is_known(node):
+            with np.errstate(all="ignore"):
+                return Linear({}, np.asarray(self.evaluation(node).number(node), dtype=float))
+        if is_truth(node):
+            formula = self.formula(node)
+            return Linear({}, np.asarray(formula.value, dtype=float)) if isinstance(formula, Truth) else None
+        match node:
+            case Name(layer, name):
+                return Linear.of((layer, name))
+            case Negate(operand):
+                inner = self.linear(operand)
+                return None if inner is None else -inner
+            case Sum(first, rest) | Product(first, rest):
+                total = self.linear(first)
+                for operator, operand in rest:
+                    total = _arithmetic(operator, total, self.linear(operand))
+                return total
+            case Power(base, Number(1.0)):
+                return self.linear(base)
+            case Call("where", (condition, a, b)):
+                chosen = self.formula(condition)
+                return self.choice(chosen.value, a, b) if isinstance(chosen, Truth) else None
+            case _:
+                return None
+
+    def choice(self, chosen: npt.NDArray[np.bool_] | bool, a: Node, b: Node) -> Linear | None:
+        """``where`` with a known condition; a branch that is never taken need not be linear."""
+        if np.all(chosen):
+            return self.linear(a)
+        if not np.any(chosen):
+            return self.linear(b)
+        left, right = self.linear(a), self.linear(b)
+        if left is None or right is None:
+            return None
+        terms = {var: np.where(chosen, left.terms.get(var, 0.0), right.terms.get(var, 0.0)) for var in left.vars | right.vars}
+        return Linear(terms, np.where(chosen, left.const, right.const))
+
+    def formula(self, node: Node, want: bool = True) -> Formula | None:
+        """Where the node definitely has the wanted truth, as a formula in the unknown variables, if it is one."""
+        if self.is_known(node):
+            with np.errstate(all="ignore"):
+                return Truth(self.evaluation(node).truth(node, want))
+        match node:
+            case Not(operand):
+                return self.formula(operand, not want)
+            case Logic(operator, parts):
+                return _join([self.formula(part, want) for part in parts], all_of if (operator == "and") is want else some_of)
+            case Compare(first, rest):
+                operands = [first, *(operand for _, operand in rest)]
+                relations = [operator if want else FLIP[operator] for operator, _ in rest]
+                rows = [self.compare(r, a, b) for r, a, b in zip(relations, operands, operands[1:])]
+                return _join(rows, all_of if want else some_of)
+            case Member(Name(layer, name), values, negated) if want is not negated:
+                return OneOf(((layer, name),), np.array([[Evaluation({}).number(value)] for value in values], dtype=float))
+            case Member(item, values, negated):
+                inside = want is not negated
+                return _join([self.compare("==" if inside else "!=", item, value) for value in values], some_of if inside else all_of)
+            case Call("where", (condition, a, b)) if is_truth(node):
+                chosen, first, second = self.formula(condition), self.formula(a, want), self.formula(b, want)
+                if chosen is None or first is None or second is None:
+                    return None
+                return some_of([all_of([chosen, first]), all_of([negate(chosen), second])])
+            case _:
+                return self.compare("!=" if want else "==", node, Number(0.0))
+
+    def compare(self, relation: str, left: Node, right: Node) -> Formula | None:
+        """``left relation right`` as a formula."""
+        difference = Sum(left, (("-", right),))
+        if self.is_known(difference):
+            return self.formula(Compare(left, ((relation, right),)))
+        pieces = self.pieces(difference)
+        if pieces is not None:
+            return _compare_pieces(relation, *pieces)
+        cases = self.cases(difference)
+        if cases is None:
+            return None
+        return some_of(all_of([guard, Row(linear, relation) if linear.vars else Truth(_sign(linear, relation))]) for guard, linear in cases)
+
+    def pieces(self, node: Node) -> tuple[str, list[Linear]] | None:
+        """The node as a linear form (kind ``=``), or as the greatest (``max``) or least (``min``) of several."""
+        linear = self.linear(node)
+        if linear is not None:
+            return "=", [linear]
+        match node:
+            case Negate(operand):
+                return _scale_pieces(self.pieces(operand), -1.0)
+            case Sum(first, rest):
+                total = self.pieces(first)
+                for operator, operand in rest:
+                    total = _add_pieces(total, _scale_pieces(self.pieces(operand), 1.0 if operator == "+" else -1.0))
+                return total
+            case Product(first, rest):
+                total = self.pieces(first)
+                for operator, operand in rest:
+                    factor = self.linear(operand)
+                    if operator == "*" and total is not None and factor is not None and total[0] == "=" and not total[1][0].vars and factor.vars:
+                        total, factor = ("=", [factor]), total[1][0]  # a constant before the form that it multiplies
+                    elif operator == "*" and factor is None and total is not None and total[0] == "=" and not total[1][0].vars:
+                        total, factor = self.pieces(operand), total[1][0]
+                    if factor is None or factor.vars or operator not in "*/":
+                        return None
+                    with np.errstate(all="ignore"):
+                        total = _scale_pieces(total, factor.const if operator == "*" else np.divide(1.0, factor.const))
+                return total
+            case Call("abs", (operand,)):
+                inner = self.linear(operand)
+                return None if inner is None else ("max", [inner, -inner])
+            case Call(("min" | "max") as kind, arguments):
+                inner_pieces = [self.pieces(argument) for argument in arguments]
+                if any(p is None or p[0] not in ("=", kind) for p in inner_pieces):
+                    return None
+                forms = [form for p in inner_pieces if p is not None for form in p[1]]
+                return (kind, forms) if len(forms) <= MAX_CASES else None
+            case _:
+                return None
+
+    def cases(self, node: Node) -> list[Case] | None:
+        """The node as linear forms, each with the condition under which it applies."""
+        linear = self.linear(node)
+        if linear is not None:
+            return [(YES, linear)]
+        if is_truth(node):
+            return _guarded(self.formula(node), [(YES, Linear({}, 1.0))], [(YES, Linear({}, 0.0))])
+        match node:
+            case Negate(operand):
+                inner = self.cases(operand)
+                return None if inner is None else [(guard, -form) for guard, form in inner]
+            case Sum(first, rest) | Product(first, rest):
+                total = self.cases(first)
+                for operator, operand in rest:
+                    total = _cross(operator, total, self.cases(operand))
+                return total
+            case Call("where", (condition, a, b)):
+                return _guarded(self.formula(condition), self.cases(a), self.cases(b))
+            case Call("abs", (operand,)):
+                return self.cases(Call("max", (operand, Negate(operand))))
+            case Call("clip", (value, low, high)):
+                return self.cases(Call("min", (Call("max", (value, low)), high)))
+            case Call(("min" | "max") as kind, arguments):
+                return self.extremes(">=" if kind == "max" else "<=", arguments)
+            case _:
+                return None
+
+    def extremes(self, relation: str, arguments: tuple[Node, ...]) -> list[Case] | None:
+        """The cases of ``max`` (relation ``>=``) or ``min``: each argument, where it stands so to all others."""
+        options = [self.cases(argument) for argument in arguments]
+        sizes = [len(option) for option in options if option is not None]
+        if len(sizes) < len(options) or np.prod(sizes, dtype=float) * len(options) > MAX_CASES:
+            return None
+        found: list[Case] = []
+        for chosen in product(*(option for option in options if option is not None)):
+            common = all_of(guard for guard, _ in chosen)
+            for i, (_, form) in enumerate(chosen):
+                rows = [_row(form - other, relation) for j, (_, other) in enumerate(chosen) if j != i]
+                found.append((all_of([common, *rows]), form))
+        return _possible(found)
+
+
+def _row(linear: Linear, relation: str) -> Formula:
+    return Row(linear, relation) if linear.vars else Truth(_sign(linear, relation))
+
+
+def _sign(linear: Linear, relation: str) -> npt.NDArray[np.bool_]:
+    return holds(Row(linear, relation), {})
+
+
+def _arithmetic(operator: str, left: Linear | None, right: Linear | None) -> Linear | None:
+    if left is None or right is None:
+        return None
+    with np.errstate(all="ignore"):
+        if operator in "+-":
+            return left + right if operator == "+" else left - right
+        if operator == "*" and not right.vars:
+            return left * right.const
+        if operator == "*" and not left.vars:
+            return right * left.const
+        if operator == "/" and not right.vars:
+            return left / right.const
+        if not left.vars and not right.vars:
+            return Linear({}, (np.floor_divide if operator == "//" else np.mod)(left.const, right.const))
+    return None
+
+
+def _join(parts: list[Formula | None], join: Callable[[list[Formula]], Formula]) -> Formula | None:
+    """The parts joined; one that is no formula spoils it, unless the known ones decide."""
+    found = join([part for part in parts if part is not None])
+    if None not in parts:
+        return found
+    decided = join is some_of
+    return found if isinstance(found, Truth) and any(isinstance(p, Truth) for p in parts) and np.all(found.value == decided) else None
+
+
+def _compare_pieces(relation: str, kind: str, forms: list[Linear]) -> Formula:
+    if kind == "=":
+        return _row(forms[0], relation)
+    if relation == "==":
+        return all_of([_compare_pieces("<=", kind, forms), _compare_pieces(">=", kind, forms)])
+    if relation == "!=":
+        return some_of([_compare_pieces("<", kind, forms), _compare_pieces(">", kind, forms)])
+    rows = [_row(form, relation) for form in forms]
+    return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
+
+
+def _scale_pieces(pieces: tuple[str, list[Linear]] | None, factor: npt.ArrayLike) -> tuple[str, list[Linear]] | None:
+    if pieces is None:
+        return None
+    kind, forms = pieces
+    if kind != "=" and not (np.all(np.greater_equal(factor, 0)) or np.all(np.less_equal(factor, 0))):
+        return None
+    if kind != "=" and np.all(np.less_equal(factor, 0)):
+        kind = "min" if kind == "max" else "max"
+    return kind, [form * factor for form in forms]
+
+
+def _add_pieces(left: tuple[str, list[Linear]] | None, right: tuple[str, list[Linear]] | None) -> tuple[str, list[Linear]] | None:
+    if left is None or right is None or {left[0], right[0]} == {"min", "max"} or len(left[1]) * len(right[1]) > MAX_CASES:
+        return None
+    return (left[0] if left[0] != "=" else right[0]), [a + b for a in left[1] for b in right[1]]
+
+
+def _cross(operator: str, left: list[Case] | None, right: list[Case] | None) -> list[Case] | None:
+    if left is None or right is None or len(left) * len(right) > MAX_CASES:
+        return None
+    found: list[Case] = []
+    for (guard_a, a), (guard_b, b) in product(left, right):
+        form = _arithmetic(operator, a, b)
+        if form is None:
+            return None
+        found.append((all_of([guard_a, guard_b]), form))
+    return _possible(found)
+
+
+def _guarded(condition: Formula | None, yes: list[Case] | None, no: list[Case] | None) -> list[Case] | None:
+    if condition is None or yes is None or no is None or len(yes) + len(no) > MAX_CASES:
+        return None
+    # The second branch is taken wherever the condition is not definitely true: the plain opposite, as in evaluation.
+    other = negate(condition)
+    return _possible([(all_of([condition, guard]), form) for guard, form in yes] + [(all_of([other, guard]), form) for guard, form in no])
+
+
+def _possible(cases: list[Case]) -> list[Case]:
+    kept = [(guard, form) for guard, form in cases if not (isinstance(guard, Truth) and not np.any(guard.value))]
+    return kept or cases[:1]
+
+
