@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np
 
 from budge.constraints.base import FloatArray, Values
 from budge.errors import Problem
-from budge.expressions import Expression, Var
+from budge.expressions import All, Expression, Formula, Linear, OneOf, Row, Some, Var
 from budge.features import Feature
 
-__all__ = ["condition_problems", "environment", "moved_to"]
+__all__ = ["condition_problems", "environment", "moved_to", "rename"]
 
 
 def environment(x: Values, action: Values, change: Values, *, at_zero: bool = False) -> dict[Var, FloatArray]:
@@ -50,3 +50,14 @@ def condition_problems(expression: Expression, features: Mapping[str, Feature], 
     if not expression.is_boolean:
         found.append(Problem(where, "is not a condition", expression.text, "compare something, e.g. 'rent <= 500'"))
     return found
+
+
+def rename(formula: Formula, to: Callable[[Var], Var]) -> Formula:
+    """The formula with its variables renamed."""
+    if isinstance(formula, Row):
+        return Row(Linear({to(var): c for var, c in formula.linear.terms.items()}, formula.linear.const), formula.relation)
+    if isinstance(formula, All | Some):
+        return type(formula)(tuple(rename(part, to) for part in formula.parts))
+    if isinstance(formula, OneOf):
+        return OneOf(tuple(to(var) for var in formula.vars), formula.table)
+    return formula

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from budge.constraints._conditions import condition_problems, environment, moved_to
+from budge.constraints._conditions import condition_problems, environment, moved_to, rename
 from budge.constraints.base import BoolArray, Constraint, Example, FloatArray, Values
 from budge.errors import ExpressionError, Problem
 from budge.expressions import Expression, Formula, Some, Var, negate, parse
@@ -91,7 +91,7 @@ class IfThen(Constraint):
         if condition is None or consequence is None:
             return None
         if self.on == "action":
-            condition = _as_actions(condition)
+            condition = rename(condition, lambda var: ("action", var[1]) if var[0] == "value" else var)
         return Some((negate(condition), consequence))
 
     def describe(self) -> str:
@@ -118,9 +118,3 @@ class IfThen(Constraint):
             Example(paper, features, {"none": 1.0, "count": 2.0, "home": 0.0}, {"none": 0.0, "count": 2.0, "home": 0.0}, False),
         )
 
-
-def _as_actions(formula: Formula) -> Formula:
-    """The formula with every value replaced by the own action of that name."""
-    from budge.expressions import rename
-
-    return rename(formula, lambda var: ("action", var[1]) if var[0] == "value" else var)

@@ -1,0 +1,232 @@
+"""Between the caller's table and budge's numbers.
+
+The model under audit must get the dtypes, labels and column order that it was trained on. So a table is read into
+numbers once (all problems at once, each with its row and column), and points are written back as the caller's types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.errors import DataError, Problem, nearest
+from budge.features import LARGEST_WHOLE, Feature
+
+__all__ = ["Coding", "one_row", "table"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def table(X: Any) -> pd.DataFrame:
+    """The caller's table (pandas, polars, Arrow, ...) as a DataFrame; anything else is an error that says so."""
+    if isinstance(X, pd.DataFrame):
+        frame = X
+    elif isinstance(X, pd.Series) or (isinstance(X, np.ndarray) and X.ndim == 1):
+        raise DataError("a table is expected, not a vector", got=f"{type(X).__name__} of length {len(X)}", remedy="pass a DataFrame; one person is df.iloc[[0]]")
+    elif isinstance(X, np.ndarray):
+        raise DataError("a table with column names is expected", got=f"array of shape {X.shape}", remedy="wrap it: pd.DataFrame(array, columns=[...])")
+    else:
+        import narwhals as nw
+
+        try:
+            frame = nw.from_native(X, eager_only=True).to_pandas()
+        except TypeError:
+            raise DataError("a table is expected", got=type(X).__name__, remedy="pass a pandas, polars or Arrow table") from None
+    if frame.columns.has_duplicates:
+        twice = sorted({str(c) for c in frame.columns[frame.columns.duplicated()]})
+        raise DataError("column labels occur twice", got=twice, remedy="rename the columns")
+    if frame.shape[1] == 0:
+        raise DataError("the table has no columns")
+    if len(frame) == 0:
+        raise DataError("the table has no rows")
+    if frame.index.has_duplicates:
+        label = frame.index[frame.index.duplicated()][0]
+        raise DataError("the index has a label twice, so people cannot be told apart", got=label, remedy="use X.reset_index(drop=True)")
+    return frame
+
+
+def one_row(x: Any, names: Sequence[str] = ()) -> pd.DataFrame:
+    """One person as a table of one row: a row of a DataFrame, a Series, a mapping, or an array in the order of the features."""
+    if isinstance(x, pd.Series):
+        frame = x.to_frame().T
+        return frame.infer_objects() if x.dtype == object else frame
+    if isinstance(x, Mapping):
+        return pd.DataFrame({name: [value] for name, value in x.items()})
+    if isinstance(x, np.ndarray | list | tuple):
+        flat = np.asarray(x)
+        if flat.ndim == 2 and flat.shape[0] == 1:
+            flat = flat[0]
+        if flat.shape != (len(names),):
+            raise DataError(f"one person has {len(names)} values, one for each feature", got=f"shape {flat.shape}")
+        return pd.DataFrame([flat.tolist()], columns=list(names))
+    frame = table(x)
+    if len(frame) != 1:
+        raise DataError("one person is expected", got=f"{len(frame)} rows", remedy="pass df.iloc[[0]]")
+    return frame
+
+
+@dataclass(frozen=True)
+class Coding:
+    """Reads and writes the columns of the declared features."""
+
+    features: tuple[Feature, ...]
+    moving: frozenset[str] = frozenset()  # those whose value can change: a real one among them is written as a float
+
+    def encode(self, frame: pd.DataFrame) -> FloatArray:
+        """The declared columns as numbers, one row a person; every problem is raised at once."""
+        found: list[Problem] = []
+        values = np.empty((len(frame), len(self.features)))
+        for j, feature in enumerate(self.features):
+            if feature.name not in frame.columns:
+                found.append(Problem(f"column {feature.name}", "is missing from the table", remedy=nearest(feature.name, map(str, frame.columns))))
+                continue
+            values[:, j] = _read(feature, frame[feature.name], found)
+        DataError.raise_if(found)
+        return values + 0.0  # -0.0 draws as 0.0 does
+
+    def decode(self, values: FloatArray, like: pd.DataFrame, rows: npt.NDArray[np.intp]) -> pd.DataFrame:
+        """Points as a table with the caller's columns, order and dtypes.
+
+        `rows[i]` tells which row of `like` point i started from; columns that are not declared are copied from it.
+        """
+        position = {feature.name: j for j, feature in enumerate(self.features)}
+        columns: dict[Any, Any] = {}
+        for label in like.columns:
+            column = like[label]
+            j = position.get(label) if isinstance(label, str) else None
+            if j is None or label not in self.moving:
+                columns[label] = column.array.take(rows) if not isinstance(column.dtype, np.dtype) else column.to_numpy()[rows]
+            else:
+                columns[label] = _write(self.features[j], values[:, j], column)
+        return pd.DataFrame(columns, columns=like.columns, copy=False)
+
+
+def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArray:
+    """One column as numbers; what cannot be read is a problem and stays NaN."""
+    if feature.type == "fixed":
+        return _loose(column)
+    gone = column.isna().to_numpy()
+    result = np.full(len(column), np.nan)
+    if gone.any() and feature.missing == "error":
+        _cells(found, column, gone, "a value is missing", "fill it, or declare missing: fixed")
+    if feature.levels is not None:
+        position = {_key(level): float(i) for i, level in enumerate(feature.levels)}
+        unique, inverse = _unique(column)
+        codes = np.array([position.get(_key(v), -1.0) for v in unique])
+        result = np.where(gone, np.nan, codes[inverse])
+        strange = (result == -1.0) & ~gone
+        if strange.any():
+            _cells(found, column, strange, f"not a level of {feature.name}", f"levels: {', '.join(repr(v) for v in feature.levels[:8])}")
+        return np.asarray(result)
+    if column.dtype.kind == "M" or isinstance(column.dtype, pd.DatetimeTZDtype | pd.PeriodDtype):
+        found.append(Problem(f"column {feature.name}", "holds dates, a number is expected", str(column.dtype), "convert it to a number"))
+        return result
+    numbers, strange = _numbers(column, gone)
+    if strange.any():
+        _cells(found, column, strange, "not a number", "declare it a category, or clean the column")
+    result = np.where(gone | strange, np.nan, numbers)
+    endless = np.isinf(result)
+    if endless.any():
+        _cells(found, column, endless, "an infinite value", "cap it")
+    if feature.type == "binary":
+        odd = ~np.isnan(result) & ~endless & (result != 0) & (result != 1)
+        if odd.any():
+            _cells(found, column, odd, "a binary feature is 0 or 1", "declare it integer or real")
+    elif feature.type == "integer":
+        odd = ~np.isnan(result) & ~endless & (result != np.round(result))
+        if odd.any():
+            _cells(found, column, odd, "an integer feature holds a fraction", "round it, or declare it real")
+        huge = ~endless & (np.abs(result) > LARGEST_WHOLE)
+        if huge.any():
+            _cells(found, column, huge, "whole numbers beyond 2^53 cannot be told apart", "declare it real, or rescale it")
+    return np.asarray(result)
+
+
+def _numbers(column: pd.Series, gone: npt.NDArray[np.bool_]) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    """The column as floats, and where that failed. Text is never read as a number."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype if not gone.any() else object)
+    kind = getattr(column.dtype, "kind", "O")
+    if kind in "biuf" and isinstance(column.dtype, np.dtype):
+        return column.to_numpy().astype(float), np.zeros(len(column), dtype=bool)
+    if kind in "biuf":
+        return column.to_numpy(dtype=float, na_value=np.nan), np.zeros(len(column), dtype=bool)
+    numbers, strange = np.full(len(column), np.nan), np.zeros(len(column), dtype=bool)
+    for i, cell in enumerate(column.to_numpy(dtype=object)):
+        if gone[i]:
+            continue
+        if isinstance(cell, int | float | np.number | np.bool_) and not isinstance(cell, complex):
+            numbers[i] = float(cell)
+        else:
+            strange[i] = True
+    return numbers, strange
+
+
+def _loose(column: pd.Series) -> FloatArray:
+    """A fixed column: its number where it is one; else a stable number of its text, for the identity of the row alone."""
+    if getattr(column.dtype, "kind", "O") in "biuf":
+        return column.to_numpy(dtype=float, na_value=np.nan)
+    from hashlib import blake2b
+
+    unique, inverse = _unique(column)
+    coded = [int.from_bytes(blake2b(repr(v).encode(), digest_size=6).digest(), "big") for v in unique]
+    return np.asarray(coded, dtype=float)[inverse]
+
+
+def _unique(column: pd.Series) -> tuple[list[Any], npt.NDArray[np.intp]]:
+    codes, unique = pd.factorize(column.astype(object), use_na_sentinel=False)
+    return list(unique), codes
+
+
+def _key(level: Any) -> Any:
+    """1, True and '1' are three levels."""
+    if isinstance(level, bool | np.bool_):
+        return ("bool", bool(level))
+    if isinstance(level, int | float | np.number):
+        return ("number", float(level))
+    return ("text", str(level)) if isinstance(level, str) else ("other", None)
+
+
+def _cells(found: list[Problem], column: pd.Series, bad: Iterable[bool], what: str, remedy: str) -> None:
+    """One problem for a column: its first bad cell, and how many more there are."""
+    places = np.flatnonzero(np.asarray(bad))
+    cell = column.iloc[int(places[0])]
+    more = f" (and {len(places) - 1} more row{'s' if len(places) > 2 else ''})" if len(places) > 1 else ""
+    found.append(Problem(f"row {column.index[int(places[0])]}, column {column.name}", what + more, cell, remedy))
+
+
+def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
+    """Numbers as the caller's type; a type that cannot hold them is widened, never wrapped."""
+    dtype = column.dtype
+    gone = np.isnan(values)
+    if feature.levels is not None:
+        labels = np.array(feature.levels, dtype=object)[np.where(gone, 0, values).astype(int)]
+        if gone.any():
+            labels[gone] = None
+        if isinstance(dtype, pd.CategoricalDtype):
+            known = list(dtype.categories)
+            return pd.Categorical(labels, categories=known + [v for v in feature.levels if v not in known], ordered=dtype.ordered)
+        return pd.array(labels, dtype=dtype) if dtype != object else labels
+    if isinstance(dtype, pd.CategoricalDtype):
+        whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
+        return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)
+    kind = getattr(dtype, "kind", "O")
+    if kind == "O":
+        plain: list[Any] = [None if g else (int(v) if feature.discrete else float(v)) for v, g in zip(values, gone)]
+        return np.array(plain, dtype=object)
+    if kind in "iu" and feature.type == "real":
+        dtype, kind = np.dtype(float), "f"
+    if kind == "b" and not set(np.unique(values[~gone])) <= {0.0, 1.0}:
+        dtype, kind = np.dtype(np.int64), "i"
+    if isinstance(dtype, np.dtype):
+        if kind in "iu":
+            span = np.iinfo(dtype)
+            if len(values) and (values.min() < span.min or values.max() > span.max):
+                dtype = np.dtype(np.int64)
+        return values.astype(dtype)
+    return pd.array(np.where(gone, None, values) if gone.any() else values, dtype=dtype)  # nullable

@@ -1,0 +1,243 @@
+"""A part: features that must move together, and what decides whether they may.
+
+Parts are the connected components of the features under "shares a constraint or an effect". Each is drawn and
+enumerated by itself. The question "is this change feasible?" is answered here and nowhere else: the enumerator,
+the sampler and the solver are compared with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.constraints import Constraint, DirectionalLinkage
+from budge.constraints.links import follows, induced
+from budge.effects import Effect, Latent
+from budge.errors import Problem, TooLargeError
+from budge.expressions.tolerance import equal, less_equal
+from budge.features import Feature
+
+__all__ = ["Part", "link_order", "partition"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+MOST_GUESSES = 4096  # own actions that may be tried for one change
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some features with the constraints and effects over them.
+
+    `constraints` are all but directional linkages; `links` holds these by target.
+    """
+
+    features: tuple[Feature, ...]
+    constraints: tuple[Constraint, ...] = ()
+    links: Mapping[str, tuple[DirectionalLinkage, ...]] = None  # type: ignore[assignment]
+    effects: tuple[Effect, ...] = ()
+    latent: tuple[Latent, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "links", dict(self.links or {}))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The features' names."""
+        return tuple(f.name for f in self.features)
+
+    @property
+    def active(self) -> bool:
+        """Whether anything in it can change: it has an actionable feature or an effect."""
+        return any(f.actionable for f in self.features) or bool(self.effects)
+
+    @cached_property
+    def by_name(self) -> dict[str, Feature]:
+        """The features by name."""
+        return {f.name: f for f in self.features}
+
+    @cached_property
+    def linkages(self) -> tuple[DirectionalLinkage, ...]:
+        """The directional linkages, each once."""
+        seen: dict[int, DirectionalLinkage] = {}
+        for links in self.links.values():
+            for link in links:
+                seen[id(link)] = link
+        return tuple(seen.values())
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The names, linkage sources before their targets."""
+        return link_order(self.names, self.links)
+
+    @cached_property
+    def own_read(self) -> frozenset[str]:
+        """Features whose own action somebody reads, apart from its limits."""
+        readers = [v for c in self.constraints for v in c.reads] + [v for link in self.linkages for v in link.reads]
+        return frozenset(name for layer, name in readers if layer == "action")
+
+    def split(self, name: str) -> str:
+        """How a feature's change and own action hang together.
+
+        ``same``: the change is the action. ``exact``: the action follows from the change. ``open``: nobody reads
+        the action, any that fits will do. ``guess``: somebody reads it and the change alone does not tell.
+        """
+        links = self.links.get(name, ())
+        if not links:
+            return "same"
+        feature = self.by_name[name]
+        told = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
+        if not feature.actionable or told:
+            return "exact"
+        return "guess" if name in self.own_read else "open"
+
+    def holds(self, x: Mapping[str, Any], action: Mapping[str, FloatArray], change: Mapping[str, FloatArray]) -> BoolArray:
+        """Whether action and change fit the features, the linkages and every constraint."""
+        good: BoolArray = np.array(True)
+        for feature in self.features:
+            name = feature.name
+            own = np.asarray(action[name], dtype=float)
+            low, high = feature.moves(x[name])
+            good = good & less_equal(low, own) & less_equal(own, high)
+            if feature.discrete:
+                good = good & equal(own, np.round(own)) & equal(change[name], np.round(change[name]))
+            if name in self.links:
+                good = good & follows(feature, self.links[name], x, action, change)
+            else:
+                good = good & equal(own, change[name])
+        for constraint in self.constraints:
+            good = good & constraint.mask(x, action, change)
+        return np.asarray(good)
+
+    def feasible(self, x: Mapping[str, Any], change: Mapping[str, FloatArray]) -> BoolArray:
+        """Whether some action leads to each change: the definition of the action set."""
+        guessed = [name for name in self.order if self.split(name) == "guess"]
+        if not guessed:
+            return self.holds(x, self.own_actions(x, change), change)
+        spans = []
+        for name in guessed:
+            low, high = self.by_name[name].moves(x[name])
+            spans.append(np.arange(float(np.min(low)), float(np.max(high)) + 1.0))
+        tries = int(np.prod([len(s) for s in spans]))
+        if tries > MOST_GUESSES:
+            raise TooLargeError(
+                "own actions cannot be told from the changes: too many would have to be tried",
+                where=f"part {', '.join(self.names)}",
+                got=tries,
+                remedy=f"make {guessed[0]} not actionable, or its linkage an equality",
+            )
+        good = np.zeros(np.broadcast_shapes(*(np.shape(c) for c in change.values())), dtype=bool)
+        for guess in product(*spans):
+            good |= self.holds(x, self.own_actions(x, change, dict(zip(guessed, guess))), change)
+        return good
+
+    def own_actions(self, x: Mapping[str, Any], change: Mapping[str, FloatArray], guess: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+        """The own action behind each change; where several would do, the one nearest to none."""
+        action: dict[str, FloatArray] = {}
+        for name in self.order:
+            feature, moved = self.by_name[name], np.asarray(change[name], dtype=float)
+            split = self.split(name)
+            if split == "same":
+                action[name] = moved
+            elif not feature.actionable:
+                action[name] = np.zeros_like(moved)
+            elif split == "guess":
+                action[name] = np.full_like(moved, (guess or {})[name])
+            else:
+                action[name] = self._nearest_own(feature, x, action, moved)
+        return action
+
+    def _nearest_own(self, feature: Feature, x: Mapping[str, Any], action: Mapping[str, FloatArray], moved: FloatArray) -> FloatArray:
+        links = self.links[feature.name]
+        least, most = induced(feature.name, links, x, action)
+        low, high = moved - most, moved - least
+        if links[0].on_exceed == "clip":  # at a bound any action that would have passed it will do
+            start = np.asarray(x[feature.name], dtype=float)
+            floor, ceiling = feature.reach(start)
+            high = np.where(equal(start + moved, ceiling), np.inf, high)
+            low = np.where(equal(start + moved, floor), -np.inf, low)
+        down, up = feature.moves(x[feature.name])
+        low, high = np.maximum(low, down), np.minimum(high, up)
+        if feature.discrete:
+            low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
+        return np.asarray(np.minimum(np.maximum(low, np.minimum(high, 0.0)), np.maximum(high, low)))
+
+
+def link_order(names: Sequence[str], links: Mapping[str, Sequence[DirectionalLinkage]]) -> tuple[str, ...]:
+    """The names with linkage sources before their targets; raises CycleError on a cycle."""
+    graph = {name: [link.source for link in links.get(name, ())] for name in names}
+    return tuple(TopologicalSorter(graph).static_order())
+
+
+def link_cycle(linkages: Sequence[DirectionalLinkage]) -> Problem | None:
+    """The problem of linkages that run in a circle, printed."""
+    graph: dict[str, list[str]] = {}
+    for link in linkages:
+        for target in link.targets:
+            graph.setdefault(target, []).append(link.source)
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as error:
+        return Problem("constraints", "linkages run in a circle", " → ".join(error.args[1]), "drop one of them")
+    return None
+
+
+def partition(
+    features: Sequence[Feature], constraints: Sequence[Constraint], effects: Sequence[Effect], latent: Sequence[Latent]
+) -> tuple[Part, ...]:
+    """The parts, in the order in which their first feature is declared (Alg. 1, lines 1 to 4, by union-find)."""
+    from scipy.cluster.hierarchy import DisjointSet
+
+    by_name = {f.name: f for f in features}
+    targets = {name for c in constraints if isinstance(c, DirectionalLinkage) for name in c.targets}
+    groups = DisjointSet(by_name)
+
+    def join(names: Sequence[str]) -> None:
+        for other in names[1:]:
+            groups.merge(names[0], other)
+
+    for constraint in constraints:
+        join(constraint.scope)
+    owner = {name: shared.name for shared in latent for name in shared.names}
+    sharing: dict[str, list[str]] = {}
+    for effect in effects:
+        scope = [effect.feature]
+        for layer, name in effect.parents:
+            can_move = name in by_name and (by_name[name].actionable or name in targets)
+            if (layer == "action" and name in by_name) or (layer == "value" and can_move) or (layer == "effect" and name in by_name):
+                scope.append(name)
+            elif layer == "latent" and name in owner:
+                sharing.setdefault(owner[name], []).append(effect.feature)
+        join(scope)
+    for together in sharing.values():
+        join(together)
+    members: dict[str, list[Feature]] = {}
+    for feature in features:
+        members.setdefault(groups[feature.name], []).append(feature)
+    parts = []
+    for group in members.values():
+        names = {f.name for f in group}
+        own = [c for c in constraints if c.scope[0] in names]
+        links = {
+            f.name: tuple(c for c in own if isinstance(c, DirectionalLinkage) and f.name in c.targets)
+            for f in group
+            if any(isinstance(c, DirectionalLinkage) and f.name in c.targets for c in own)
+        }
+        acting = tuple(e for e in effects if e.feature in names)
+        used = {owner[n] for e in acting for layer, n in e.parents if layer == "latent" and n in owner}
+        parts.append(
+            Part(
+                features=tuple(group),
+                constraints=tuple(c for c in own if not isinstance(c, DirectionalLinkage)),
+                links=links,
+                effects=acting,
+                latent=tuple(shared for shared in latent if shared.name in used),
+            )
+        )
+    return tuple(parts)
