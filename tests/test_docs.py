@@ -24,7 +24,8 @@ MODULES = sorted((ROOT / "src" / "budge").rglob("*.py"))
 FENCE = re.compile(r"^(?P<indent>[ ]*)(?P<fence>`{3,})python[^\S\n]*\n(?P<body>.*?)^(?P=indent)(?P=fence)[^\S\n]*$", re.M | re.S)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 #: Import names of the optional packages: absent ones skip, any other missing module is a failure.
-OPTIONAL = set("sklearn skops xgboost lightgbm onnxruntime skl2onnx onnx torch pyarrow polars matplotlib statsmodels".split())
+OPTIONAL = {"sklearn", "skops", "xgboost", "lightgbm", "onnxruntime", "skl2onnx", "onnx", "torch", "pyarrow", "polars"}
+OPTIONAL |= {"matplotlib", "statsmodels"}
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
