@@ -46,16 +46,16 @@ def _together(
     """What shows only once every piece is sound by itself."""
     found: list[Problem] = []
     labels: dict[str, int] = {}
-    seen: dict[Constraint, int] = {}
+    seen: dict[str, int] = {}
     for i, constraint in enumerate(constraints):
         if constraint.name:
             if constraint.name in labels:
                 found.append(Problem(f"constraints[{i}].name", f"constraint {labels[constraint.name]} has that name", constraint.name, "name them apart"))
             labels.setdefault(constraint.name, i)
-        if constraint in seen:
-            what = f"says the same as constraint {seen[constraint]}"
+        if constraint.key in seen:
+            what = f"says the same as constraint {seen[constraint.key]}"
             found.append(Problem(f"constraints[{i}].{constraint.kind}", what, constraint.label, "drop one", severity="warning"))
-        seen.setdefault(constraint, i)
+        seen.setdefault(constraint.key, i)
         found += _idle(constraint, i, by_name)
     linkages = [c for c in constraints if isinstance(c, DirectionalLinkage)]
     circle = link_cycle(linkages)

@@ -136,8 +136,11 @@ class Constraint(ABC):
             body[self.aliases.get(f.name, f.name)] = plain(value)
         return {self.kind: body}
 
-    def __hash__(self) -> int:
-        return hash(json.dumps(self.to_spec(), sort_keys=True, default=str))
+    @property
+    def key(self) -> str:
+        """What it says, without its name: two constraints with one key are twins."""
+        body = {k: v for k, v in plain({n: getattr(self, n) for n in self.spec_fields()}).items() if k != "name"}
+        return f"{self.kind}:{json.dumps(body, sort_keys=True, default=str)}"
 
 
 def plain(value: Any) -> Any:

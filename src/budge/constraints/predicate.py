@@ -90,9 +90,6 @@ class Predicate(Constraint):
             "a predicate is Python code and cannot be written to a spec file", where=self.label, remedy="write it as a rule, or keep the model in Python"
         )
 
-    def __hash__(self) -> int:
-        return hash((self.kind, self.features, id(self.function)))
-
     def describe(self) -> str:
         what = (getattr(self.function, "__doc__", None) or "").strip().split("\n")[0]
         return what or f"{getattr(self.function, '__name__', 'a function')} of {', '.join(self.features)} is true."
