@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 
 from budge.errors import Problem, nearest
 
-from .levels import Levels, levels_of, resolve
+from .levels import Levels, Yield, levels_of, resolve, yielded
 from .nodes import Boolean, Call, Compare, Member, Name, Node, Number, Text, children, render, walk
 from .statics import is_truth
 
@@ -18,7 +18,7 @@ def problems_of(
     levels: Levels,
     names: Collection[str],
     *,
-    latent: Collection[str] = (),
+    latent: Collection[str] | None = None,
     ordered: Collection[str] | None = None,
     boolean: bool = False,
     result: str | None = None,
@@ -26,10 +26,13 @@ def problems_of(
     """Undeclared names, unknown levels, categories used as numbers, a number where a truth is needed."""
     problems = list(_undeclared(node, names, latent))
     if not problems:  # a name that is not declared has no levels either; one problem is enough
-        resolve(node, levels, problems, result)
-        problems += _misused(node, levels, ordered, result)
+        goal = yielded(node, levels) if result is None else Yield(result, levels.get(result))
+        resolve(node, levels, problems, goal)
+        problems += _misused(node, levels, ordered, goal is not None)
     if boolean and not is_truth(node):
-        problems.append(_problem(node, "a condition is needed, which is true or false", f"compare it, such as {render(node)[:40]} == 1"))
+        problems.append(
+            _problem(node, "a condition is needed, which is true or false", f"compare it, such as {render(node)[:40]} == 1")
+        )
     return problems
 
 
@@ -37,19 +40,19 @@ def _problem(node: Node, what: str, remedy: str) -> Problem:
     return Problem(f"column {node.column + 1}", what, render(node), remedy)
 
 
-def _undeclared(node: Node, names: Collection[str], latent: Collection[str]) -> Iterator[Problem]:
+def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | None) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
     for n in walk(node):
         if isinstance(n, Name) and (n.layer, n.name) not in seen:
             seen.add((n.layer, n.name))
             declared = latent if n.layer == "latent" else names
-            if n.name not in declared:
-                what = "no latent draw has this name" if n.layer == "latent" else "no feature has this name"
-                remedy = f"write latent.{n.name}" if n.layer == "value" and n.name in latent else nearest(n.name, declared)
-                yield _problem(n, what, remedy)
+            if declared is not None and n.name not in declared:
+                what = "this latent draw is not declared" if n.layer == "latent" else "this feature is not declared"
+                is_latent = n.layer == "value" and n.name in (latent or ())
+                yield _problem(n, what, f"write latent.{n.name}" if is_latent else nearest(n.name, declared))
 
 
-def _misused(node: Node, levels: Levels, ordered: Collection[str] | None, result: str | None) -> Iterator[Problem]:
+def _misused(node: Node, levels: Levels, ordered: Collection[str] | None, result: bool) -> Iterator[Problem]:
     """Categories where numbers belong. ``result``: a category may be the result here."""
     match node:
         case Compare(first, rest):
@@ -60,23 +63,20 @@ def _misused(node: Node, levels: Levels, ordered: Collection[str] | None, result
         case Member(item, _, _):
             parts = () if levels_of(item, levels) is not None else (item,)
         case Call("where", (condition, a, b)):
-            yield from _misused(condition, levels, ordered, None)
+            yield from _misused(condition, levels, ordered, False)
             yield from _misused(a, levels, ordered, result)
             yield from _misused(b, levels, ordered, result)
             return
         case Name():
             own = levels_of(node, levels)
-            if own is None or (ordered is not None and node.name in ordered and result is None):
-                return
-            if result is None:
-                yield _problem(node, "a category is used as a number or a truth value", f"compare it with a level, such as {render(node)} == {own[0]!r}")
-            elif list(own) != list(levels.get(result, ())):
-                yield _problem(node, f"its levels are not those of {result}", "translate them with where")
+            if own is not None and not result and not (ordered is not None and node.name in ordered):
+                what = "a category is used as a number or a truth value"
+                yield _problem(node, what, f"compare it with a level, such as {render(node)} == {own[0]!r}")
             return
         case _:
             parts = children(node)
     for part in parts:
-        yield from _misused(part, levels, ordered, None)
+        yield from _misused(part, levels, ordered, False)
 
 
 def _compared(operator: str, a: Node, b: Node, levels: Levels, ordered: Collection[str] | None) -> Iterator[Problem]:
@@ -85,11 +85,13 @@ def _compared(operator: str, a: Node, b: Node, levels: Levels, ordered: Collecti
         if own is None or not isinstance(node, Name):
             continue
         if operator not in ("==", "!=") and ordered is not None and node.name not in ordered:
-            yield _problem(node, "the levels of this category have no order", "declare it ordered: true, or compare with == and in")
+            yield _problem(
+                node, "the levels of this category have no order", "declare it ordered: true, or compare with == and in"
+            )
         if others is not None and list(own) != list(others):
             if node is a:
                 yield _problem(node, f"its levels are not those of {render(other)}", "compare each with a level")
         elif others is None and not isinstance(other, Text | Number | Boolean):
-            yield _problem(node, "a category is compared with a number", f"compare it with a level, such as {render(node)} == {own[0]!r}")
-
-
+            yield _problem(
+                node, "a category is compared with a number", f"compare it with a level, such as {render(node)} == {own[0]!r}"
+            )

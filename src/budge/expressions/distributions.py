@@ -1,4 +1,4 @@
-"""The distributions of the language: the meaning of their parameters, what makes them impossible, how they are drawn, where they live.
+"""The distributions of the language: their parameters, what makes these impossible, how they are drawn, where they live.
 
 Parameters are numpy's, except that ``integers`` includes its upper end and ``exponential`` takes its mean.
 """
@@ -42,12 +42,16 @@ class Distribution:
 
 def _triangular(rng: Generator, low: Array, mode: Array, high: Array, shape: tuple[int, ...]) -> Array:
     point = np.equal(low, high)
-    drawn = rng.triangular(np.where(point, low - 1.0, low), np.where(point, low, mode), np.where(point, low + 1.0, high), size=shape)
+    drawn = rng.triangular(
+        np.where(point, low - 1.0, low), np.where(point, low, mode), np.where(point, low + 1.0, high), size=shape
+    )
     return np.asarray(np.where(point, low, drawn))
 
 
 def _integers(rng: Generator, low: Array, high: Array, shape: tuple[int, ...]) -> Array:
-    return np.asarray(rng.integers(np.asarray(low).astype(np.int64), np.asarray(high).astype(np.int64), size=shape, endpoint=True), dtype=float)
+    return np.asarray(
+        rng.integers(np.asarray(low).astype(np.int64), np.asarray(high).astype(np.int64), size=shape, endpoint=True), dtype=float
+    )
 
 
 def _whole(value: Array) -> Truths:
@@ -57,81 +61,124 @@ def _whole(value: Array) -> Truths:
 INF = float("inf")
 DISTRIBUTIONS: dict[str, Distribution] = {
     "bernoulli": Distribution(
-        "bernoulli(p)", ("p",),
+        "bernoulli(p)",
+        ("p",),
         (("p must lie in [0, 1]", lambda p: (p >= 0) & (p <= 1)),),
         lambda rng, p, shape: (rng.random(shape) < p).astype(float),
-        lambda p: (float(p[0] >= 1), float(p[1] > 0)), whole=True, stand_in=(0,),
+        lambda p: (float(p[0] >= 1), float(p[1] > 0)),
+        whole=True,
+        stand_in=(0,),
     ),
     "normal": Distribution(
-        "normal(mean, sd)", ("mean", "sd"),
+        "normal(mean, sd)",
+        ("mean", "sd"),
         (("sd must not be negative", lambda mean, sd: sd >= 0),),
         lambda rng, mean, sd, shape: rng.normal(mean, sd, shape),
-        lambda mean, sd: mean if sd == (0, 0) else (-INF, INF), stand_in=(0, 1),
+        lambda mean, sd: mean if sd == (0, 0) else (-INF, INF),
+        stand_in=(0, 1),
     ),
     "lognormal": Distribution(
-        "lognormal(mean, sd)", ("mean", "sd"),
+        "lognormal(mean, sd)",
+        ("mean", "sd"),
         (("sd must not be negative", lambda mean, sd: sd >= 0),),
         lambda rng, mean, sd, shape: rng.lognormal(mean, sd, shape),
-        lambda mean, sd: (0.0, INF), stand_in=(0, 1),
+        lambda mean, sd: (0.0, INF),
+        stand_in=(0, 1),
     ),
     "uniform": Distribution(
-        "uniform(low, high)", ("low", "high"),
-        (("low must not exceed high", lambda low, high: low <= high), ("high - low must be finite", lambda low, high: np.isfinite(high - low))),
+        "uniform(low, high)",
+        ("low", "high"),
+        (
+            ("low must not exceed high", lambda low, high: low <= high),
+            ("high - low must be finite", lambda low, high: np.isfinite(high - low)),
+        ),
         lambda rng, low, high, shape: np.clip(rng.uniform(low, high, shape), low, high),
-        lambda low, high: (low[0], high[1]), stand_in=(0, 1),
+        lambda low, high: (low[0], high[1]),
+        stand_in=(0, 1),
     ),
     "integers": Distribution(
-        "integers(low, high)", ("low", "high"),
-        (("low and high must be whole numbers", lambda low, high: _whole(low) & _whole(high)), ("low must not exceed high", lambda low, high: low <= high)),
+        "integers(low, high)",
+        ("low", "high"),
+        (
+            ("low and high must be whole numbers", lambda low, high: _whole(low) & _whole(high)),
+            ("low must not exceed high", lambda low, high: low <= high),
+        ),
         _integers,
-        lambda low, high: (low[0], high[1]), whole=True, stand_in=(0, 0),
+        lambda low, high: (low[0], high[1]),
+        whole=True,
+        stand_in=(0, 0),
     ),
     "poisson": Distribution(
-        "poisson(rate)", ("rate",),
+        "poisson(rate)",
+        ("rate",),
         (("rate must lie in [0, 1e15]", lambda rate: (rate >= 0) & (rate <= 1e15)),),
         lambda rng, rate, shape: rng.poisson(rate, shape).astype(float),
-        lambda rate: (0.0, INF if rate[1] > 0 else 0.0), whole=True, stand_in=(0,),
+        lambda rate: (0.0, INF if rate[1] > 0 else 0.0),
+        whole=True,
+        stand_in=(0,),
     ),
     "binomial": Distribution(
-        "binomial(n, p)", ("n", "p"),
-        (("n must be a whole number, at least 0", lambda n, p: _whole(n) & (n >= 0)), ("p must lie in [0, 1]", lambda n, p: (p >= 0) & (p <= 1))),
+        "binomial(n, p)",
+        ("n", "p"),
+        (
+            ("n must be a whole number, at least 0", lambda n, p: _whole(n) & (n >= 0)),
+            ("p must lie in [0, 1]", lambda n, p: (p >= 0) & (p <= 1)),
+        ),
         lambda rng, n, p, shape: rng.binomial(np.asarray(n).astype(np.int64), p, shape).astype(float),
-        lambda n, p: (0.0, n[1] if p[1] > 0 else 0.0), whole=True, stand_in=(0, 0),
+        lambda n, p: (0.0, n[1] if p[1] > 0 else 0.0),
+        whole=True,
+        stand_in=(0, 0),
     ),
     "exponential": Distribution(
-        "exponential(mean)", ("mean",),
+        "exponential(mean)",
+        ("mean",),
         (("mean must not be negative", lambda mean: mean >= 0),),
         lambda rng, mean, shape: rng.exponential(mean, shape),
-        lambda mean: (0.0, INF if mean[1] > 0 else 0.0), stand_in=(0,),
+        lambda mean: (0.0, INF if mean[1] > 0 else 0.0),
+        stand_in=(0,),
     ),
     "gamma": Distribution(
-        "gamma(shape, scale)", ("shape", "scale"),
-        (("shape must be positive", lambda shape, scale: shape > 0), ("scale must not be negative", lambda shape, scale: scale >= 0)),
+        "gamma(shape, scale)",
+        ("shape", "scale"),
+        (
+            ("shape must be positive", lambda shape, scale: shape > 0),
+            ("scale must not be negative", lambda shape, scale: scale >= 0),
+        ),
         lambda rng, alpha, scale, shape: rng.gamma(alpha, scale, shape),
-        lambda alpha, scale: (0.0, INF if scale[1] > 0 else 0.0), stand_in=(1, 1),
+        lambda alpha, scale: (0.0, INF if scale[1] > 0 else 0.0),
+        stand_in=(1, 1),
     ),
     "beta": Distribution(
-        "beta(a, b)", ("a", "b"),
+        "beta(a, b)",
+        ("a", "b"),
         (("a and b must be positive", lambda a, b: (a > 0) & (b > 0)),),
         lambda rng, a, b, shape: rng.beta(a, b, shape),
-        lambda a, b: (0.0, 1.0), stand_in=(1, 1),
+        lambda a, b: (0.0, 1.0),
+        stand_in=(1, 1),
     ),
     "triangular": Distribution(
-        "triangular(low, mode, high)", ("low", "mode", "high"),
-        (("low <= mode <= high must hold", lambda low, mode, high: (low <= mode) & (mode <= high)), ("high - low must be finite", lambda low, mode, high: np.isfinite(high - low))),
+        "triangular(low, mode, high)",
+        ("low", "mode", "high"),
+        (
+            ("low <= mode <= high must hold", lambda low, mode, high: (low <= mode) & (mode <= high)),
+            ("high - low must be finite", lambda low, mode, high: np.isfinite(high - low)),
+        ),
         _triangular,
-        lambda low, mode, high: (low[0], high[1]), stand_in=(0, 0, 1),
+        lambda low, mode, high: (low[0], high[1]),
+        stand_in=(0, 0, 1),
     ),
     "categorical": Distribution("categorical(values, weights)", ("values", "weights")),
     "multivariate_normal": Distribution("multivariate_normal(mean, cov)", ("mean", "cov")),
-}  # fmt: skip
+}
 
 
 def flaw(name: str, values: Sequence[npt.ArrayLike], active: Truths | None = None) -> tuple[str, list[float]] | None:
     """What is wrong with the parameters, and the first set of them for which it is; none if they will do."""
     arrays = np.broadcast_arrays(*(np.asarray(value, dtype=float) for value in values))
     with np.errstate(all="ignore"):
-        tests: list[tuple[str, Truths]] = [("its parameters must be finite numbers", np.logical_and.reduce([np.isfinite(a) for a in arrays]))]
+        tests: list[tuple[str, Truths]] = [
+            ("its parameters must be finite numbers", np.logical_and.reduce([np.isfinite(a) for a in arrays]))
+        ]
         tests += [(what, np.asarray(test(*arrays))) for what, test in DISTRIBUTIONS[name].tests]
     for what, good in tests:
         bad = ~good if active is None else ~good & active
@@ -147,9 +194,11 @@ def draw(name: str, values: Sequence[Array], rng: Generator, shape: tuple[int, .
     found = flaw(name, values, active)
     if found:
         what, got = found
-        raise DataError(f"{rule.signature}: {what}", got=dict(zip(rule.parameters, got)), remedy="bound the parameters with clip or where")
+        raise DataError(
+            f"{rule.signature}: {what}", got=dict(zip(rule.parameters, got)), remedy="bound the parameters with clip or where"
+        )
     if active is not None:
-        # Branches that are not taken are drawn too, so that a draw depends on nothing but its place; they need parameters that numpy accepts.
+        # Branches that are not taken are drawn too, so that a draw depends on nothing but its place; numpy needs sound ones.
         values = [np.where(np.broadcast_to(active, shape), value, stand_in) for value, stand_in in zip(values, rule.stand_in)]
     assert rule.sample is not None
     return np.asarray(rule.sample(rng, *values, shape), dtype=float)

@@ -1,12 +1,13 @@
 """Trees → arrays. Vectorised, silent about NaN, and the definition of what an expression means.
 
-Truth is Kleene's: a comparison with a missing value is neither true nor false. ``truth(node, want)`` says where the node *definitely* has the
-wanted truth, so that ``not (x > 3)`` and ``x <= 3`` are the same, and neither holds where x is missing.
+Truth is Kleene's: a comparison with a missing value is neither true nor false. ``truth(node, want)`` says where the node
+*definitely* has the wanted truth, so that ``not (x > 3)`` and ``x <= 3`` are the same, and neither holds where x is missing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -30,18 +31,25 @@ from .nodes import (
     Power,
     Product,
     Sum,
-    Text,
     Var,
     render,
     walk,
 )
 from .tolerance import compare, equal, not_equal
 
-__all__ = ["FLIP", "Evaluation", "as_numbers", "is_random", "variables"]
+__all__ = ["ARITHMETIC", "FLIP", "Env", "Evaluation", "as_numbers", "constant_value", "is_constant", "is_random", "variables"]
 
 Array = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 Env = Mapping[Var, "npt.NDArray[np.generic] | float"]
+ARITHMETIC: dict[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "//": np.floor_divide,
+    "%": np.mod,
+}
 FLIP = {"<=": ">", "<": ">=", "==": "!=", "!=": "==", ">=": "<", ">": "<="}
 
 
@@ -53,6 +61,17 @@ def variables(node: Node) -> frozenset[Var]:
 def is_random(node: Node) -> bool:
     """Whether a tree draws."""
     return any(isinstance(n, Call) and n.function in DISTRIBUTIONS for n in walk(node))
+
+
+def is_constant(node: Node) -> bool:
+    """Whether a tree holds neither names nor draws."""
+    return not any(isinstance(n, Name) for n in walk(node)) and not is_random(node)
+
+
+def constant_value(node: Node) -> float:
+    """The value of a tree that is constant."""
+    with np.errstate(all="ignore"):
+        return float(Evaluation({}).number(node))
 
 
 def as_numbers(var: Var, value: object) -> Array:
@@ -71,13 +90,15 @@ def _shown(var: Var) -> str:
 
 
 class Evaluation:
-    """One evaluation of one tree (without strings: see `levels.resolve`) on one environment."""
+    """One evaluation of one tree on one environment; strings have become codes (see `levels.resolve`)."""
 
     def __init__(self, env: Env, *, needs: Iterable[Var] = (), rng: np.random.Generator | None = None, size: int | None = None):
         self.env: dict[Var, Array] = {}
         for var in sorted(needs):
             if var not in env:
-                raise ExpressionError(f"{_shown(var)} has no value here", got=_shown(var), remedy=nearest(_shown(var), map(_shown, env)))
+                raise ExpressionError(
+                    f"{_shown(var)} has no value here", got=_shown(var), remedy=nearest(_shown(var), map(_shown, env))
+                )
             self.env[var] = as_numbers(var, env[var])
         self.rng = rng
         shapes = [a.shape for a in self.env.values()] + ([] if size is None else [(size,)])
@@ -85,7 +106,9 @@ class Evaluation:
             self.shape: tuple[int, ...] = np.broadcast_shapes(*shapes)
         except ValueError:
             got = {_shown(var): a.shape for var, a in self.env.items()} | ({} if size is None else {"size": (size,)})
-            raise DataError("the arrays have shapes that do not fit together", got=got, remedy="give arrays of one length") from None
+            raise DataError(
+                "the arrays have shapes that do not fit together", got=got, remedy="give arrays of one length"
+            ) from None
 
     def number(self, node: Node, active: Truths | None = None) -> Array:
         """The values of a node; truths count 0 and 1. ``active``: where they matter."""
@@ -99,7 +122,7 @@ class Evaluation:
             case Sum(first, rest) | Product(first, rest):
                 total = self.number(first, active)
                 for operator, operand in rest:
-                    total = _ARITHMETIC[operator](total, self.number(operand, active))
+                    total = ARITHMETIC[operator](total, self.number(operand, active))
                 return np.asarray(total)
             case Power(base, exponent):
                 return np.asarray(np.power(self.number(base, active), self.number(exponent, active)))
@@ -114,8 +137,6 @@ class Evaluation:
                 return compute(*(self.number(argument, active) for argument in arguments))
             case Call():
                 return self.drawn(node, active)
-            case Text(text):
-                raise ExpressionError("a level is used as a number here", where=f"column {node.column + 1}", got=text, remedy="compare it with a feature that has levels")
             case _:
                 return self.truth(node, True, active).astype(np.float64)
 
@@ -132,26 +153,28 @@ class Evaluation:
             case Compare(first, rest):
                 values = [self.number(n, active) for n in (first, *(operand for _, operand in rest))]
                 relations = [operator if want else FLIP[operator] for operator, _ in rest]
-                truths = [compare(r, a, b) for r, a, b in zip(relations, values, values[1:])]
+                truths = [compare(r, a, b) for r, (a, b) in zip(relations, pairwise(values))]
                 return np.asarray(_fold(np.logical_and if want else np.logical_or, truths))
             case Member(item, options, negated):
-                value = self.number(item, active)
+                found = self.number(item, active)
                 if want is not negated:
-                    return np.asarray(_fold(np.logical_or, [equal(value, self.number(option)) for option in options]))
-                return np.asarray(_fold(np.logical_and, [not_equal(value, self.number(option)) for option in options]))
+                    return np.asarray(_fold(np.logical_or, [equal(found, self.number(option)) for option in options]))
+                return np.asarray(_fold(np.logical_and, [not_equal(found, self.number(option)) for option in options]))
             case Call("where", (condition, a, b)):
                 chosen = self.truth(condition, True, active)
                 first_active = chosen if active is None else chosen & active
                 second_active = ~chosen if active is None else ~chosen & active
                 return np.asarray(np.where(chosen, self.truth(a, want, first_active), self.truth(b, want, second_active)))
             case _:
-                value = self.number(node, active)
-                return not_equal(value, 0.0) if want else equal(value, 0.0)
+                number = self.number(node, active)
+                return not_equal(number, 0.0) if want else equal(number, 0.0)
 
     def drawn(self, node: Call, active: Truths | None) -> Array:
         """The draws of a distribution: one for every row, whatever the shape of its parameters."""
         if self.rng is None:
-            raise ExpressionError("this expression draws at random, and no generator was given", got=render(node), remedy="pass rng=")
+            raise ExpressionError(
+                "this expression draws at random, and no generator was given", got=render(node), remedy="pass rng="
+            )
         lists = [_literal(argument) if isinstance(argument, Listing) else None for argument in node.arguments]
         if node.function == "categorical":
             return draw_categorical(lists[0] or [], lists[1] or [], self.rng, self.shape)
@@ -169,6 +192,3 @@ def _fold(join: np.ufunc, truths: list[Truths]) -> Truths:
     for truth in truths[1:]:
         total = join(total, truth)
     return total
-
-
-_ARITHMETIC: dict[str, np.ufunc] = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "//": np.floor_divide, "%": np.mod}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from .check import problems_of
 from .evaluate import Env, Evaluation, is_random, variables
 from .formulas import Formula
 from .grammar import read
-from .levels import NO_LEVELS, Levels, levels_of, resolve
+from .levels import NO_LEVELS, Levels, Yield, levels_of, resolve, yielded
 from .linear import Linear
 from .nodes import Call, Listing, Name, Node, Text, Var, render, walk
 from .partial import Partial
@@ -34,7 +35,9 @@ def parse(text: str, *, distributions: bool = False) -> Expression:
     >>> sorted(rule.names())
     ['housing', 'income', 'rent']
     """
-    return _parse(text, distributions) if isinstance(text, str) else _parse.__wrapped__(text, distributions)
+    if not isinstance(text, str):  # what is not hashable cannot be looked up either
+        raise ExpressionError("an expression must be a text", got=text, remedy="put it in quotes")
+    return _parse(text, distributions)
 
 
 @lru_cache(maxsize=512)
@@ -98,8 +101,8 @@ class Expression:
         rng: np.random.Generator | None = None,
         size: int | None = None,
         result: str | None = None,
-    ) -> npt.NDArray[np.generic]:
-        """The values on an environment: truths of a boolean expression, else floats.
+    ) -> npt.NDArray[Any]:
+        """The values on an environment: truths of a boolean expression, else floats, or strings if it yields levels.
 
         Parameters
         ----------
@@ -110,22 +113,24 @@ class Expression:
         rng, size :
             The generator, and the number of rows if the variables do not say.
         result : str, optional
-            The category whose level the expression yields, so that ``where(c, 'own', housing)`` can be written.
+            The category whose level the expression yields: ``where(c, 'own', housing)`` then gives its codes, not strings.
         """
-        node = self._resolved(levels, result)
+        own = yielded(self.node, levels) if result is None and self.has_levels else None
+        node = self._resolved(levels, own or _yield(result, levels))
         with np.errstate(all="ignore"):
             run = Evaluation(env, needs=self.vars, rng=rng, size=size)
-            values = run.truth(node) if self.is_boolean else run.number(node)
-            shape = run.shape if self.width is None else (*run.shape, self.width)
-            shared = isinstance(node, Name) or np.shape(values) != shape
-            return np.array(np.broadcast_to(values, shape)) if shared else np.asarray(values)
+            values: npt.NDArray[Any] = run.truth(node) if self.is_boolean else run.number(node)
+        shape = run.shape if self.width is None else (*run.shape, self.width)
+        if isinstance(node, Name) or np.shape(values) != shape:  # never a view of what was given
+            values = np.array(np.broadcast_to(values, shape))
+        return np.asarray(values) if own is None else _named(values, own)
 
     def check(
         self,
         levels: Levels,
         names: Collection[str],
         *,
-        latent: Collection[str] = (),
+        latent: Collection[str] | None = None,
         ordered: Collection[str] | None = None,
         boolean: bool = False,
         result: str | None = None,
@@ -136,8 +141,8 @@ class Expression:
         ----------
         levels, names :
             The levels of categories, and all features.
-        latent : collection of str
-            The names of latent draws.
+        latent : collection of str, optional
+            The names of latent draws; not checked if not given.
         ordered : collection of str, optional
             The categories with an order; if given, ``<`` and arithmetic on any other is a problem.
         boolean : bool
@@ -155,19 +160,32 @@ class Expression:
         """The condition in rows, All and Some, over the variables that are not known; none if it has no such shape."""
         return Partial(known).formula(self._resolved(levels))
 
-    def range(self, bounds: Mapping[Var, tuple[float, float]], *, levels: Levels = NO_LEVELS, result: str | None = None) -> tuple[float, float]:
+    def range(
+        self, bounds: Mapping[Var, tuple[float, float]], *, levels: Levels = NO_LEVELS, result: str | None = None
+    ) -> tuple[float, float]:
         """Bounds on every result that is a number, given bounds on the variables; wide enough, not always narrow."""
-        coded = {(n.layer, n.name): (0.0, len(found) - 1.0) for n in walk(self.node) if isinstance(n, Name) and (found := levels_of(n, levels))}
-        return range_of(self._resolved(levels, result), coded | dict(bounds))
+        names = [node for node in walk(self.node) if isinstance(node, Name)]
+        coded = {(n.layer, n.name): (0.0, len(found) - 1.0) for n in names if (found := levels_of(n, levels))}
+        return range_of(self._resolved(levels, _yield(result, levels)), coded | dict(bounds))
 
     def integral(self, integer_vars: Collection[Var]) -> bool:
         """Whether the results are provably whole numbers, given the variables that are."""
         return is_whole(self.node, integer_vars)
 
-    def _resolved(self, levels: Levels, result: str | None = None) -> Node:
+    def _resolved(self, levels: Levels, result: Yield | None = None) -> Node:
         if not levels and not self.has_levels:
             return self.node
         problems: list[Problem] = []
         node = resolve(self.node, levels, problems, result)
         ExpressionError.raise_if(problems)
         return node
+
+
+def _yield(result: str | None, levels: Levels) -> Yield | None:
+    return None if result is None else Yield(result, levels.get(result))
+
+
+def _named(codes: npt.NDArray[np.float64], own: Yield) -> npt.NDArray[Any]:
+    """Codes → levels; a missing code is None."""
+    names = np.array([*(own.levels or ()), None], dtype=object)
+    return np.asarray(names[np.where(np.isnan(codes), -1, codes).astype(np.intp)], dtype=object)

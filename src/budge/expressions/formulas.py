@@ -1,7 +1,7 @@
 """Conditions in a shape that a solver reads: rows, joined by All and Some.
 
-`negate` pushes the opposite down to the rows, `substitute` puts known values in, `holds` evaluates with the tolerance of the language, measured
-against the largest term of the row.
+`negate` pushes the opposite down to the rows, `substitute` puts known values in, `holds` evaluates with the tolerance of the
+language, measured against the largest term of the row.
 """
 
 from __future__ import annotations
@@ -17,7 +17,20 @@ from .linear import Linear
 from .nodes import Var
 from .tolerance import TOLERANCE, compare, equal
 
-__all__ = ["All", "Formula", "OneOf", "Row", "Some", "Truth", "all_of", "formula_vars", "holds", "negate", "some_of", "substitute"]
+__all__ = [
+    "All",
+    "Formula",
+    "OneOf",
+    "Row",
+    "Some",
+    "Truth",
+    "all_of",
+    "formula_vars",
+    "holds",
+    "negate",
+    "some_of",
+    "substitute",
+]
 
 Truths = npt.NDArray[np.bool_]
 
@@ -199,5 +212,5 @@ def _row_holds(linear: Linear, relation: str, env: Env, tol: float) -> Truths:
         scale = np.asarray(1.0)
         for part in parts:
             scale = np.maximum(scale, np.abs(part))
-        # Divided by its largest term, the row is compared on the scale on which the tolerance is stated; infinities keep their sign.
+        # Divided by its largest term, the row is compared on the scale of the tolerance; infinities keep their sign.
         return compare(relation, np.where(np.isfinite(scale), value / scale, value), 0.0, tol=tol)

@@ -40,10 +40,15 @@ _LEVELS = {"or": 1, "and": 2, "in": 4, "not": 4, "**": 8}
 _LEVELS |= dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 4) | dict.fromkeys("+-", 5) | dict.fromkeys(("*", "/", "//", "%"), 6)
 _OR, _AND, _NOT, _COMPARE, _SUM, _PRODUCT, _MINUS = range(1, 8)
 _WORDS = {"and", "or", "not", "in", "True", "False"}
-_KEYWORD_HINTS = {"if": "write where(condition, a, b)", "else": "write where(condition, a, b)", "is": "compare with ==", "None": "a missing value satisfies no comparison"}
+_KEYWORD_HINTS = {
+    "if": "write where(condition, a, b)",
+    "else": "write where(condition, a, b)",
+    "is": "compare with ==",
+    "None": "a missing value satisfies no comparison",
+}
 
 
-def read(text: object, *, distributions: bool = False) -> Node:
+def read(text: str, *, distributions: bool = False) -> Node:
     """The tree of a text, or an ExpressionError with the column of what cannot stand there."""
     return _Reader(scan(text), distributions).read()
 
@@ -79,7 +84,9 @@ class _Reader:
     def deeper(self, token: Token) -> None:
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            raise fail(f"the expression is nested more than {MAX_DEPTH} deep", token.column, token.text, "split it into several rules")
+            raise fail(
+                f"the expression is nested more than {MAX_DEPTH} deep", token.column, token.text, "split it into several rules"
+            )
 
     def level(self) -> int:
         """The precedence of the operator that stands next, 0 if none does."""
@@ -160,7 +167,12 @@ class _Reader:
         token = self.token
         node = self.prefix(_MINUS)
         if not isinstance(node, Number | Text | Boolean):
-            raise fail("the list after in may hold only constants", token.column, token.text, "write strings in quotes; use == and or for anything else")
+            raise fail(
+                "the list after in may hold only constants",
+                token.column,
+                token.text,
+                "write strings in quotes; use == and or for anything else",
+            )
         return node
 
     def prefix(self, floor: int) -> Node:
@@ -199,7 +211,12 @@ class _Reader:
             self.depth -= 1
             return node
         if self.is_word("["):
-            raise fail("a list cannot stand here", token.column, token.text, "lists stand only after in" + (" and in distributions" if self.distributions else ""))
+            raise fail(
+                "a list cannot stand here",
+                token.column,
+                token.text,
+                "lists stand only after in" + (" and in distributions" if self.distributions else ""),
+            )
         if self.is_word("+"):
             raise fail("a plus sign needs a value before it", token.column, token.text, "leave it out")
         self.expected("a value")
@@ -210,7 +227,12 @@ class _Reader:
         if self.is_word("."):
             if token.kind != "name" or token.text not in LAYERS[1:]:
                 what = "a dot may follow only before, action, effect and latent"
-                raise fail(what, token.column, f"{token.text}.", f"{nearest(token.text, LAYERS[1:])} A name that holds a dot goes in backticks")
+                raise fail(
+                    what,
+                    token.column,
+                    f"{token.text}.",
+                    f"{nearest(token.text, LAYERS[1:])} A name that holds a dot goes in backticks",
+                )
             layer = token.text
             self.take()
             token, start = self.take(), token
@@ -221,13 +243,23 @@ class _Reader:
                 remedy = _KEYWORD_HINTS.get(token.text, "a feature of that name goes in backticks")
                 raise fail("this word of Python is not in the expression language", token.column, token.text, remedy)
             if token.text.startswith("__"):
-                raise fail("names do not start with two underscores", token.column, token.text, "a feature of that name goes in backticks")
+                raise fail(
+                    "names do not start with two underscores",
+                    token.column,
+                    token.text,
+                    "a feature of that name goes in backticks",
+                )
         if self.is_word("("):
             if layer != "value" or token.kind != "name":
                 raise fail("only functions can be called", token.column, token.text + "(", "leave the brackets out")
             return self.call(token)
         if self.is_word("."):
-            raise fail("attributes are not in the expression language", self.token.column, f"{token.text}.", "a name that holds a dot goes in backticks")
+            raise fail(
+                "attributes are not in the expression language",
+                self.token.column,
+                f"{token.text}.",
+                "a name that holds a dot goes in backticks",
+            )
         return Name(layer, str(token.value), column=token.column)
 
     def call(self, token: Token) -> Node:
@@ -265,7 +297,12 @@ class _Reader:
     def expected(self, what: str) -> NoReturn:
         token = self.token
         if token.kind == "end":
-            raise fail(f"the expression ends where {what} is expected", token.column, self.tokens[max(self.next - 1, 0)].text, "complete it")
+            raise fail(
+                f"the expression ends where {what} is expected",
+                token.column,
+                self.tokens[max(self.next - 1, 0)].text,
+                "complete it",
+            )
         if token.kind == "name" and keyword.iskeyword(token.text) and token.text not in _WORDS:
             remedy = _KEYWORD_HINTS.get(token.text, "a feature of that name goes in backticks")
             raise fail("this word of Python is not in the expression language", token.column, token.text, remedy)
@@ -276,7 +313,12 @@ class _Reader:
         if self.is_word("["):
             raise fail("subscripts are not in the expression language", token.column, token.text, "name each feature by itself")
         if self.is_word("."):
-            raise fail("attributes are not in the expression language", token.column, token.text, "a name that holds a dot goes in backticks")
+            raise fail(
+                "attributes are not in the expression language",
+                token.column,
+                token.text,
+                "a name that holds a dot goes in backticks",
+            )
         if self.is_word("("):
             raise fail("only functions can be called", token.column, token.text, "write * to multiply")
         self.expected("an operator or the end")

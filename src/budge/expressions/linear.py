@@ -55,12 +55,13 @@ class Linear:
         return frozenset(self.terms)
 
     def __add__(self, other: Linear | npt.ArrayLike) -> Linear:
-        if not isinstance(other, Linear):
-            return Linear(self.terms, plain(np.add(self.const, other)))
-        terms = dict(self.terms)
-        for var, coefficient in other.terms.items():
-            terms[var] = plain(np.add(terms[var], coefficient)) if var in terms else coefficient
-        return Linear(terms, plain(np.add(self.const, other.const)))
+        with np.errstate(all="ignore"):
+            if not isinstance(other, Linear):
+                return Linear(self.terms, plain(np.add(self.const, other)))
+            terms = dict(self.terms)
+            for var, coefficient in other.terms.items():
+                terms[var] = plain(np.add(terms[var], coefficient)) if var in terms else coefficient
+            return Linear(terms, plain(np.add(self.const, other.const)))
 
     __radd__ = __add__
 
@@ -75,13 +76,17 @@ class Linear:
 
     def __mul__(self, factor: npt.ArrayLike) -> Linear:
         with np.errstate(all="ignore"):
-            return Linear({var: plain(np.multiply(c, factor)) for var, c in self.terms.items()}, plain(np.multiply(self.const, factor)))
+            return Linear(
+                {var: plain(np.multiply(c, factor)) for var, c in self.terms.items()}, plain(np.multiply(self.const, factor))
+            )
 
     __rmul__ = __mul__
 
     def __truediv__(self, factor: npt.ArrayLike) -> Linear:
         with np.errstate(all="ignore"):
-            return Linear({var: plain(np.divide(c, factor)) for var, c in self.terms.items()}, plain(np.divide(self.const, factor)))
+            return Linear(
+                {var: plain(np.divide(c, factor)) for var, c in self.terms.items()}, plain(np.divide(self.const, factor))
+            )
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Linear) or self.vars != other.vars:
@@ -96,7 +101,8 @@ class Linear:
         rest = Linear({var: c for var, c in self.terms.items() if var not in known}, self.const)
         for var, coefficient in self.terms.items():
             if var in known:
-                rest = rest + np.multiply(coefficient, as_numbers(var, known[var]))
+                with np.errstate(all="ignore"):
+                    rest = rest + np.multiply(coefficient, as_numbers(var, known[var]))
         return rest
 
     def parts(self, env: Env) -> Iterator[Array]:

@@ -1,6 +1,6 @@
 """What an expression is made of: frozen nodes, and the canonical text of a tree.
 
-Chains of one precedence (``a + b - c``, ``a and b and c``) are one node, so that the depth of a tree is the depth of its brackets.
+Chains of one precedence (``a + b - c``, ``a and b and c``) are one node, so that a tree is as deep as its brackets.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 __all__ = [
-    "LAYERS", "Boolean", "Call", "Compare", "Listing", "Logic", "Member", "Name", "Negate", "Node", "Not", "Number", "Power", "Product", "Sum", "Text", "Var",
-    "children", "quote", "render", "walk",
+    "LAYERS", "Boolean", "Call", "Compare", "Listing", "Logic", "Member", "Name", "Negate", "Node", "Not", "Number", "Power",
+    "Product", "Sum", "Text", "Var", "children", "quote", "render", "walk",
 ]  # fmt: skip
 
 Var = tuple[str, str]

@@ -1,19 +1,20 @@
 """Trees → linear forms and formulas, once some of the variables are known.
 
-A part of the tree that reads only known variables is evaluated. Of the rest, sums, known multiples and ``where`` with a known condition are linear.
-In comparisons, ``abs``, ``min`` and ``max`` become All or Some of rows; where that is not enough, the values are split into cases, each with the
-condition under which it applies, so that ``12 * (housing == 'rent') <= income`` is still a formula.
+A part of the tree that reads only known variables is evaluated. Of the rest, sums, known multiples and ``where`` with a known
+condition are linear. In comparisons, ``abs``, ``min`` and ``max`` become All or Some of rows; where that is not enough, values
+are split into cases, each with the condition under which it applies, so that ``12 * (housing == 'rent') <= income`` is still a
+formula.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import numpy.typing as npt
 
-from .evaluate import FLIP, Env, Evaluation, is_random, variables
+from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, is_random, variables
 from .formulas import Formula, OneOf, Row, Truth, all_of, holds, negate, some_of
 from .linear import Linear
 from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
@@ -23,6 +24,7 @@ __all__ = ["MAX_CASES", "Partial"]
 
 MAX_CASES = 64
 Case = tuple[Formula, Linear]
+Pieces = tuple[str, list[Linear]]  # "=" and one form, or "max"/"min" and several
 YES = Truth(True)
 
 
@@ -92,18 +94,20 @@ class Partial:
             case Compare(first, rest):
                 operands = [first, *(operand for _, operand in rest)]
                 relations = [operator if want else FLIP[operator] for operator, _ in rest]
-                rows = [self.compare(r, a, b) for r, a, b in zip(relations, operands, operands[1:])]
+                rows = [self.compare(r, a, b) for r, (a, b) in zip(relations, pairwise(operands))]
                 return _join(rows, all_of if want else some_of)
             case Member(Name(layer, name), values, negated) if want is not negated:
                 return OneOf(((layer, name),), np.array([[Evaluation({}).number(value)] for value in values], dtype=float))
             case Member(item, values, negated):
                 inside = want is not negated
-                return _join([self.compare("==" if inside else "!=", item, value) for value in values], some_of if inside else all_of)
+                return _join(
+                    [self.compare("==" if inside else "!=", item, value) for value in values], some_of if inside else all_of
+                )
             case Call("where", (condition, a, b)) if is_truth(node):
-                chosen, first, second = self.formula(condition), self.formula(a, want), self.formula(b, want)
-                if chosen is None or first is None or second is None:
+                chosen, yes, no = self.formula(condition), self.formula(a, want), self.formula(b, want)
+                if chosen is None or yes is None or no is None:
                     return None
-                return some_of([all_of([chosen, first]), all_of([negate(chosen), second])])
+                return some_of([all_of([chosen, yes]), all_of([negate(chosen), no])])
             case _:
                 return self.compare("!=" if want else "==", node, Number(0.0))
 
@@ -118,9 +122,9 @@ class Partial:
         cases = self.cases(difference)
         if cases is None:
             return None
-        return some_of(all_of([guard, Row(linear, relation) if linear.vars else Truth(_sign(linear, relation))]) for guard, linear in cases)
+        return some_of(all_of([guard, _row(linear, relation)]) for guard, linear in cases)
 
-    def pieces(self, node: Node) -> tuple[str, list[Linear]] | None:
+    def pieces(self, node: Node) -> Pieces | None:
         """The node as a linear form (kind ``=``), or as the greatest (``max``) or least (``min``) of several."""
         linear = self.linear(node)
         if linear is not None:
@@ -136,15 +140,7 @@ class Partial:
             case Product(first, rest):
                 total = self.pieces(first)
                 for operator, operand in rest:
-                    factor = self.linear(operand)
-                    if operator == "*" and total is not None and factor is not None and total[0] == "=" and not total[1][0].vars and factor.vars:
-                        total, factor = ("=", [factor]), total[1][0]  # a constant before the form that it multiplies
-                    elif operator == "*" and factor is None and total is not None and total[0] == "=" and not total[1][0].vars:
-                        total, factor = self.pieces(operand), total[1][0]
-                    if factor is None or factor.vars or operator not in "*/":
-                        return None
-                    with np.errstate(all="ignore"):
-                        total = _scale_pieces(total, factor.const if operator == "*" else np.divide(1.0, factor.const))
+                    total = _multiply_pieces(operator, total, self.pieces(operand))
                 return total
             case Call("abs", (operand,)):
                 inner = self.linear(operand)
@@ -201,11 +197,8 @@ class Partial:
 
 
 def _row(linear: Linear, relation: str) -> Formula:
-    return Row(linear, relation) if linear.vars else Truth(_sign(linear, relation))
-
-
-def _sign(linear: Linear, relation: str) -> npt.NDArray[np.bool_]:
-    return holds(Row(linear, relation), {})
+    row = Row(linear, relation)
+    return row if linear.vars else Truth(holds(row, {}))
 
 
 def _arithmetic(operator: str, left: Linear | None, right: Linear | None) -> Linear | None:
@@ -214,14 +207,12 @@ def _arithmetic(operator: str, left: Linear | None, right: Linear | None) -> Lin
     with np.errstate(all="ignore"):
         if operator in "+-":
             return left + right if operator == "+" else left - right
-        if operator == "*" and not right.vars:
-            return left * right.const
-        if operator == "*" and not left.vars:
-            return right * left.const
-        if operator == "/" and not right.vars:
-            return left / right.const
         if not left.vars and not right.vars:
-            return Linear({}, (np.floor_divide if operator == "//" else np.mod)(left.const, right.const))
+            return Linear({}, ARITHMETIC[operator](left.const, right.const))
+        if operator == "*" and not left.vars:
+            left, right = right, left
+        if not right.vars and _usable(operator, right.const):
+            return left * right.const if operator == "*" else left / right.const
     return None
 
 
@@ -231,7 +222,11 @@ def _join(parts: list[Formula | None], join: Callable[[list[Formula]], Formula])
     if None not in parts:
         return found
     decided = join is some_of
-    return found if isinstance(found, Truth) and any(isinstance(p, Truth) for p in parts) and np.all(found.value == decided) else None
+    return (
+        found
+        if isinstance(found, Truth) and any(isinstance(p, Truth) for p in parts) and np.all(found.value == decided)
+        else None
+    )
 
 
 def _compare_pieces(relation: str, kind: str, forms: list[Linear]) -> Formula:
@@ -245,7 +240,7 @@ def _compare_pieces(relation: str, kind: str, forms: list[Linear]) -> Formula:
     return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
 
 
-def _scale_pieces(pieces: tuple[str, list[Linear]] | None, factor: npt.ArrayLike) -> tuple[str, list[Linear]] | None:
+def _scale_pieces(pieces: Pieces | None, factor: npt.ArrayLike) -> Pieces | None:
     if pieces is None:
         return None
     kind, forms = pieces
@@ -256,7 +251,24 @@ def _scale_pieces(pieces: tuple[str, list[Linear]] | None, factor: npt.ArrayLike
     return kind, [form * factor for form in forms]
 
 
-def _add_pieces(left: tuple[str, list[Linear]] | None, right: tuple[str, list[Linear]] | None) -> tuple[str, list[Linear]] | None:
+def _multiply_pieces(operator: str, left: Pieces | None, right: Pieces | None) -> Pieces | None:
+    """A product of which one side is known; a known side that comes first changes place with the other."""
+    if operator == "*" and left is not None and left[0] == "=" and not left[1][0].vars:
+        left, right = right, left
+    if left is None or right is None or right[0] != "=" or right[1][0].vars:
+        return None
+    factor = right[1][0].const
+    if not _usable(operator, factor):
+        return None
+    return _scale_pieces(left, factor if operator == "*" else np.divide(1.0, factor))
+
+
+def _usable(operator: str, factor: npt.ArrayLike) -> bool:
+    """Whether scaling by a known factor keeps a form a form: infinities and divisions by zero do not."""
+    return operator in ("*", "/") and not np.any(np.isinf(factor)) and not (operator == "/" and np.any(np.equal(factor, 0)))
+
+
+def _add_pieces(left: Pieces | None, right: Pieces | None) -> Pieces | None:
     if left is None or right is None or {left[0], right[0]} == {"min", "max"} or len(left[1]) * len(right[1]) > MAX_CASES:
         return None
     return (left[0] if left[0] != "=" else right[0]), [a + b for a in left[1] for b in right[1]]
@@ -279,11 +291,11 @@ def _guarded(condition: Formula | None, yes: list[Case] | None, no: list[Case] |
         return None
     # The second branch is taken wherever the condition is not definitely true: the plain opposite, as in evaluation.
     other = negate(condition)
-    return _possible([(all_of([condition, guard]), form) for guard, form in yes] + [(all_of([other, guard]), form) for guard, form in no])
+    return _possible(
+        [(all_of([condition, guard]), form) for guard, form in yes] + [(all_of([other, guard]), form) for guard, form in no]
+    )
 
 
 def _possible(cases: list[Case]) -> list[Case]:
     kept = [(guard, form) for guard, form in cases if not (isinstance(guard, Truth) and not np.any(guard.value))]
     return kept or cases[:1]
-
-

@@ -1,7 +1,7 @@
 """Interval arithmetic: bounds on variables → bounds on an expression. Always wide enough, not always as narrow as can be.
 
-Missing results (NaN) have no place in a range: it bounds every result that is a number. Sums, products, roots and roundings are correctly
-rounded and hence monotone; the others are widened by a few units in the last place.
+Missing results (NaN) have no place in a range: it bounds every result that is a number. Sums, products, roots and roundings
+are correctly rounded and hence monotone; the others are widened by a few units in the last place.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 import numpy as np
 
 from .distributions import DISTRIBUTIONS
+from .evaluate import FLIP
 from .nodes import Boolean, Call, Compare, Listing, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum, Var, walk
 from .statics import is_truth
 from .tolerance import compare
@@ -51,7 +52,11 @@ def range_of(node: Node, bounds: Mapping[Var, Range]) -> Range:
         case Call("round", (value, Number(digits))) if digits:
             return _widen(*(float(np.round(end, int(digits))) if math.isfinite(end) else end for end in range_of(value, bounds)))
         case Call("categorical", (Listing(items), Listing(weights))):
-            values = [float(item.value) for item, w in zip(items, weights) if isinstance(item, Number | Boolean) and isinstance(w, Number) and w.value > 0]
+            values = [
+                float(item.value)
+                for item, w in zip(items, weights)
+                if isinstance(item, Number | Boolean) and isinstance(w, Number) and w.value > 0
+            ]
             return min(values), max(values)
         case Call("multivariate_normal"):
             return ANY
@@ -84,17 +89,17 @@ def _possible(node: Node, want: bool, bounds: Mapping[Var, Range]) -> bool:
             return all(truths) if (operator == "and") is want else any(truths)
         case Compare(first, rest):
             ranges = [range_of(n, bounds) for n in (first, *(operand for _, operand in rest))]
-            pairs = [_comparable(op if want else _FLIP[op], a, b) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
+            pairs = [_comparable(op if want else FLIP[op], a, b) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
             return all(pairs) if want else any(pairs)
         case Member(item, values, negated):
             inside = range_of(item, bounds)
-            pairs = [_comparable("==" if want is not negated else "!=", inside, range_of(_as_number(value), bounds)) for value in values]
+            pairs = [
+                _comparable("==" if want is not negated else "!=", inside, range_of(_as_number(value), bounds))
+                for value in values
+            ]
             return any(pairs) if want is not negated else all(pairs)
         case _:
             return True
-
-
-_FLIP = {"<=": ">", "<": ">=", "==": "!=", "!=": "==", ">=": "<", ">": "<="}
 
 
 def _comparable(relation: str, a: Range, b: Range) -> bool:
@@ -150,7 +155,9 @@ def _multiply(a: Range, b: Range) -> Range:
 def _divide(a: Range, b: Range) -> Range:
     if b[0] <= 0 <= b[1]:
         return ANY
-    corners = [x / y if math.isfinite(x) or math.isfinite(y) else math.copysign(INF, x) * math.copysign(1.0, y) for x in a for y in b]
+    corners = [
+        x / y if math.isfinite(x) or math.isfinite(y) else math.copysign(INF, x) * math.copysign(1.0, y) for x in a for y in b
+    ]
     if any(not math.isfinite(end) for end in b):
         corners.append(0.0)
     return _hull(corners)
@@ -254,7 +261,9 @@ def is_whole(node: Node, integers: Collection[Var]) -> bool:
         case Power(base, Number(exponent)):
             return exponent >= 0 and exponent.is_integer() and is_whole(base, integers)
         case Call("round", arguments):
-            return len(arguments) == 1 or (isinstance(arguments[1], Number) and (arguments[1].value <= 0 or is_whole(arguments[0], integers)))
+            return len(arguments) == 1 or (
+                isinstance(arguments[1], Number) and (arguments[1].value <= 0 or is_whole(arguments[0], integers))
+            )
         case Call("where", (_, *arguments)) | Call("abs" | "min" | "max" | "clip", arguments):
             return all(is_whole(argument, integers) for argument in arguments)
         case Call("categorical", (Listing(items), _)):

@@ -25,13 +25,35 @@ ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})
 ESCAPES = {"n": "\n", "r": "\r", "t": "\t", "\\": "\\", "'": "'", '"': '"'}
 HINTS = {
     "=": "compare with ==; arguments are given without names",
-    "&": "write and", "|": "write or", "~": "write not", "!": "write not, or != to compare", "^": "write ** for a power",
-    ":": "there are no slices, lambdas or assignments", "{": "write a list in square brackets", "}": "write a list in square brackets",
-    "@": "there is no matrix product", ";": "write one expression", "#": "there are no comments", "\\": "leave it out", "?": "write where(condition, a, b)",
-    "'": "close the string", '"': "close the string", "`": "close the name with a backtick",
-    "≤": "write <=", "≥": "write >=", "≠": "write !=", "×": "write *", "÷": "write /", "−": "write -", "–": "write -",
-    "“": "use straight quotes", "”": "use straight quotes", "‘": "use straight quotes", "’": "use straight quotes", "$": "leave it out",
-}  # fmt: skip
+    "&": "write and",
+    "|": "write or",
+    "~": "write not",
+    "!": "write not, or != to compare",
+    "^": "write ** for a power",
+    ":": "there are no slices, lambdas or assignments",
+    "{": "write a list in square brackets",
+    "}": "write a list in square brackets",
+    "@": "there is no matrix product",
+    ";": "write one expression",
+    "#": "there are no comments",
+    "\\": "leave it out",
+    "?": "write where(condition, a, b)",
+    "'": "close the string",
+    '"': "close the string",
+    "`": "close the name with a backtick",
+    "≤": "write <=",
+    "≥": "write >=",
+    "≠": "write !=",
+    "×": "write *",
+    "÷": "write /",
+    "−": "write -",
+    "–": "write -",
+    "“": "use straight quotes",
+    "”": "use straight quotes",
+    "‘": "use straight quotes",
+    "’": "use straight quotes",
+    "$": "leave it out",
+}
 
 
 @dataclass(frozen=True)
@@ -49,12 +71,14 @@ def fail(what: str, column: int, piece: object, remedy: str = "") -> ExpressionE
     return ExpressionError(what, where=f"column {column + 1}", got=piece, remedy=remedy)
 
 
-def scan(text: object) -> list[Token]:
+def scan(text: str) -> list[Token]:
     """The tokens of a text, ending in one of kind ``end``."""
-    if not isinstance(text, str):
-        raise ExpressionError("an expression must be a text", got=text, remedy="put it in quotes")
     if len(text) > MAX_LENGTH:
-        raise ExpressionError(f"the expression has {len(text)} characters, more than {MAX_LENGTH}", got=text[:40], remedy="split it into several rules")
+        raise ExpressionError(
+            f"the expression has {len(text)} characters, more than {MAX_LENGTH}",
+            got=text[:40],
+            remedy="split it into several rules",
+        )
     if not text.strip():
         raise ExpressionError("the expression is empty", got=text, remedy="write one, such as income >= 12 * rent")
     tokens: list[Token] = []
@@ -63,7 +87,12 @@ def scan(text: object) -> list[Token]:
         match = TOKEN.match(text, position)
         if match is None:
             piece = text[position]
-            raise fail("this character is not in the expression language", position, piece, HINTS.get(piece, "put unusual names in backticks"))
+            raise fail(
+                "this character is not in the expression language",
+                position,
+                piece,
+                HINTS.get(piece, "put unusual names in backticks"),
+            )
         kind, piece = str(match.lastgroup), match.group()
         following = text[match.end() : match.end() + 1]
         if kind == "number":
@@ -83,7 +112,12 @@ def scan(text: object) -> list[Token]:
 
 def _number(piece: str, following: str, column: int) -> float:
     if following.isalnum() or following in ("_", ".") or re.match(r"0[0-9_]+$", piece):
-        raise fail("this is not a number", column, piece[:40] + following, "write it in digits, such as 12, 0.5 or 1e6; put unusual names in backticks")
+        raise fail(
+            "this is not a number",
+            column,
+            piece[:40] + following,
+            "write it in digits, such as 12, 0.5 or 1e6; put unusual names in backticks",
+        )
     if len(piece) > 400:
         raise fail("this number is too long", column, piece[:20] + "…", f"write at most {MAX_NUMBER:g}")
     try:
@@ -93,7 +127,12 @@ def _number(piece: str, following: str, column: int) -> float:
     if value > MAX_NUMBER:
         raise fail("this number is too large", column, piece[:40], f"write at most {MAX_NUMBER:g}")
     if piece.replace("_", "").isdigit() and int(piece) != int(value):
-        raise fail("this whole number cannot be held exactly", column, piece[:40], "stay within 2**53, or write it with an exponent, such as 1e20")
+        raise fail(
+            "this whole number cannot be held exactly",
+            column,
+            piece[:40],
+            "stay within 2**53, or write it with an exponent, such as 1e20",
+        )
     return value
 
 

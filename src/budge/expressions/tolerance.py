@@ -1,7 +1,8 @@
 """One rule for comparing numbers, wherever budge compares them.
 
-Two numbers are equal when ``|a - b| <= TOLERANCE * max(1, |a|, |b|)``. ``<=`` and ``>=`` include that margin; ``<``, ``>`` and ``!=``
-exclude it. So exactly one of ``<``, ``==``, ``>`` holds between two numbers, and none of the six relations holds if either is missing (NaN).
+Two numbers are equal when ``|a - b| <= TOLERANCE * max(1, |a|, |b|)``. ``<=`` and ``>=`` include that margin; ``<``, ``>`` and
+``!=`` exclude it. So exactly one of ``<``, ``==``, ``>`` holds between two numbers, and none of the six relations holds if either
+is missing (NaN).
 """
 
 from __future__ import annotations
