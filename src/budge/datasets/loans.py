@@ -39,7 +39,9 @@ def lending(n: int = 1000, seed: int = 0) -> Dataset:
     free = ~owner & (rng.random(n) < np.where(age < 27, 0.45, 0.12))
     housing = np.where(owner, "own", np.where(free, "free", "rent"))
     mortgage = (owner & (rng.random(n) < np.where(age < 55, 0.7, 0.25))).astype(np.int64)
-    years = np.minimum(np.rint(rng.gamma(1.3, np.where(owner, 6.0, 2.6))), np.minimum(age - 17, 60)).astype(np.int64)
+    years = np.minimum(np.rint(rng.gamma(1.3, np.where(owner, 6.0, 2.6) * (0.3 + age / 55))), np.minimum(age - 17, 60)).astype(
+        np.int64
+    )
     share = rng.beta(1.2, np.where(owner, 3.0, 5.0))
     savings = np.minimum(np.floor(0.5 * income * share), 50000).astype(np.int64)
     logit = (
