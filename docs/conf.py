@@ -10,7 +10,7 @@ copyright = "the budge developers"
 version = release = budge.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
-source_suffix = {".md": "markdown"}
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
@@ -18,7 +18,8 @@ myst_heading_anchors = 3
 
 autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"members": True, "show-inheritance": True}
+# A name is documented where it is defined, not again where a package hands it on.
+autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 numpydoc_show_class_members = False
 
 html_theme = "furo"

@@ -34,8 +34,20 @@ def declared(tree: ast.Module) -> list[str] | None:
     return None
 
 
-#: Helpers that modules of the package share, and that are no part of what a user imports.
-SHARED_INSIDE = {"budge.errors": {"shorten", "printable"}}
+def shared_inside() -> set[tuple[str, str]]:
+    """(module, name) of everything that one module of the package imports from another: helpers that are not for users."""
+    found = set()
+    for path in MODULES:
+        package = dotted(path).split(".") if path.name == "__init__.py" else dotted(path).split(".")[:-1]
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+                module = ".".join(filter(None, [base, node.module]))
+                found |= {(module, alias.name) for alias in node.names}
+    return found
+
+
+SHARED_INSIDE = shared_inside()
 
 
 def test_import_order_contracts_hold() -> None:
@@ -58,6 +70,32 @@ def test_the_order_contract_is_exhaustive_and_covers_house() -> None:
     assert [name for name in reversed(order) if name in house] == house
 
 
+def test_the_doors_of_the_interaction_model_open_late() -> None:
+    """What the contract lets `budge.interaction` import from its right is imported inside methods only."""
+    path = SOURCE / "interaction.py"
+    if not path.exists():
+        pytest.skip("budge.interaction is not there yet")
+    early = imported_early(ast.parse(path.read_text(encoding="utf-8")))
+    assert {
+        name for name in early if name.split(".")[:2] in (["budge", "reach"], ["budge", "spec"], ["budge", "describe"])
+    } == set()
+
+
+def imported_early(tree: ast.Module) -> set[str]:
+    """Modules that are imported when this one is: at its top level, not in functions nor for type checkers only."""
+    return {
+        name
+        for node in tree.body
+        for name in (
+            [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else []
+        )
+    }
+
+
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_every_module_says_what_it_holds(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))), f"{dotted(path)} has no docstring"
@@ -65,15 +103,19 @@ def test_every_module_says_what_it_holds(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)
 def test_all_is_what_is_defined(path: Path) -> None:
-    """A public function or class is in ``__all__``, and all of ``__all__`` exists (commands of the line are no library)."""
+    """A public function or class is in ``__all__``, or another module uses it; all of ``__all__`` exists.
+
+    Commands of the command line are no library, and nothing in a module with a leading underscore is for users.
+    """
     name, tree = dotted(path), ast.parse(path.read_text(encoding="utf-8"))
     names, defined = declared(tree), public_definitions(tree)
-    if name.startswith("budge.cli"):
+    defined = {item for item in defined if (name, item) not in SHARED_INSIDE}
+    if name.startswith("budge.cli") or "._" in name:
         pass
     elif names is None:
         assert not defined, f"{name} defines {sorted(defined)} and declares no __all__"
     else:
-        hidden = defined - set(names) - SHARED_INSIDE.get(name, set())
+        hidden = defined - set(names)
         assert not hidden, f"{name}: visible but not in __all__: {sorted(hidden)}"
     for exported in names or ():
         assert exported in bound(tree), f"{name}: in __all__ but not there: {exported}"
@@ -129,3 +171,9 @@ def test_the_checks_can_fail() -> None:
     assert declared(tree) == ["here", "gone"]
     assert "gone" not in bound(tree)
     assert declared(ast.parse("x = 1")) is None
+    assert ("budge.errors", "nearest") in SHARED_INSIDE
+    assert ("budge.datasets", "names") not in SHARED_INSIDE
+    late = (
+        "from budge.reach import a\nimport budge.spec\nif TYPE_CHECKING:\n    import budge.web\ndef f():\n    import budge.llm\n"
+    )
+    assert imported_early(ast.parse(late)) == {"budge.reach", "budge.spec"}
