@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -31,7 +31,7 @@ __all__ = ["Codes"]
 class Codes(Constraint):
     """The dummies hold one of a list of codes, and the code moves only in the direction."""
 
-    features: tuple[str, ...] = field(default=())
+    features: tuple[str, ...]
     direction: Literal["increase", "decrease"] | None = None
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ class AdditiveLinkage(Constraint):
 
     source: str
     coefficient: float = 1.0
-    targets: Mapping[str, float] = field(default_factory=dict)
+    targets: Mapping[str, float] = field(default_factory=dict, metadata={"required": True})
     relation: Relation = "=="
 
     @property

@@ -134,6 +134,8 @@ class Constraint(ABC):
             if value == f.default and f.name != "scope":
                 continue
             body[self.aliases.get(f.name, f.name)] = plain(value)
+        if "name" in body:  # a label reads best at the end
+            body["name"] = body.pop("name")
         return {self.kind: body}
 
     @property

@@ -51,7 +51,8 @@ class Document:
 
     def _line(self, place: str) -> int | None:
         """The line of the innermost part of the place that has one; names may hold dots, so keys are matched, not split."""
-        node, rest, path = self.tree, place, ()
+        node, rest = self.tree, place
+        path: tuple[Key, ...] = ()
         found = self.lines.get(())
         while rest:
             rest = rest.removeprefix(".")
@@ -94,11 +95,11 @@ def place_of(path: Sequence[Any]) -> str:
 def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> Any:
     """The value with plain types only (dict, list, str, int, float, bool, None); what is none of these is a problem."""
 
-    def wrong(what: str, remedy: str = "", *got: Any) -> None:
-        found.append(Problem(place_of(path), what, *got, remedy=remedy))
+    def wrong(what: str, remedy: str, got: Any) -> None:
+        found.append(Problem(place_of(path), what, got, remedy))
 
     if len(path) > DEEPEST:
-        wrong("is nested too deeply", f"a spec has at most {DEEPEST} levels")
+        wrong("is nested too deeply", f"a spec has at most {DEEPEST} levels", value)
         return None
     if isinstance(value, np.generic):
         value = value.item()

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]
-from typing import Any
+from typing import Any, NoReturn
 
 from budge.errors import Problem, SpecError
 from budge.spec.document import DEEPEST, Document, Key, place_of
@@ -54,7 +54,7 @@ class _Reader:
         self._seen = (at, line)
         return line
 
-    def stop(self, at: int, what: str, remedy: str = "") -> None:
+    def stop(self, at: int, what: str, remedy: str = "") -> NoReturn:
         line = self.text.count("\n", 0, at) + 1
         column = at - (self.text.rfind("\n", 0, at) + 1) + 1
         raise SpecError(
@@ -96,7 +96,6 @@ class _Reader:
             if self.text.startswith(constants, at):
                 self.stop(at, "JSON has no NaN and no Infinity", 'write "inf" or "-inf" for a bound without end')
             self.stop(at, "a value is expected" if at < len(self.text) else "the text ends too early")
-        assert found is not None
         digits = found[0]
         if found[1] is not None or found[2] is not None:
             return float(digits), found.end()

@@ -63,10 +63,10 @@ def model_from(spec: Mapping[str, Any]) -> InteractionModel:
 
     Examples
     --------
-    >>> model_from({"budge": 1, "features": {"age": {"type": "intger", "bounds": [9, 1]}}})
+    >>> model_from({"budge": 1, "features": {"age": {"type": "integer", "bounds": [9, 1]}}})
     Traceback (most recent call last):
     ...
-    budge.errors.SpecError: features.age.type: must be one of binary, integer, real, category, fixed (got 'intger'); did you mean 'integer'?
+    budge.errors.SpecError: features.age.bounds: the lower bound is above the upper (got [9, 1]); write [1, 9]
     """
     return _model(Document(spec))
 

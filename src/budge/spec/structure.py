@@ -78,7 +78,7 @@ def _path(body: Any, loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
         listed = isinstance(body, list) and isinstance(step, int) and step < len(body)
         if not inside and not listed:
             return (*path, step) if i == 0 else path
-        body, path = body[step], (*path, step)  # type: ignore[index]
+        body, path = body[step], (*path, step)
     return path
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -109,11 +109,7 @@ class _Reader:
         return Document(tree, self.name, self.lines)
 
     def node(self, event: Event, events: Iterator[Event], path: tuple[Key, ...]) -> Any:
-        if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
-            self.stop(event, "has an anchor or alias (& or *); a spec is read without them", "write the value out")
-        tag = getattr(event, "tag", None)
-        if tag is not None:
-            self.stop(event, f"has a tag, {str(tag)!r}; a spec is read without tags", "write a plain value")
+        self.refuse(event)
         if len(path) > DEEPEST:
             self.stop(event, "is nested too deeply", f"a spec has at most {DEEPEST} levels")
         self.lines.setdefault(path, event.start_mark.line + 1)
@@ -129,11 +125,10 @@ class _Reader:
     def mapping(self, events: Iterator[Event], path: tuple[Key, ...]) -> dict[Any, Any]:
         tree: dict[Any, Any] = {}
         while not isinstance(event := next(events), MappingEndEvent):
+            self.refuse(event)
             if not isinstance(event, ScalarEvent):
                 self.stop(event, "a key is a text, not a list or a mapping", "quote it")
             line = event.start_mark.line + 1
-            if event.anchor or event.tag is not None:
-                self.node(event, events, path)
             key = self.scalar(event, path)
             if key is None:
                 key = event.value
@@ -164,7 +159,14 @@ class _Reader:
             )
             return 0
 
-    def stop(self, event: Event, what: str, remedy: str) -> None:
+    def refuse(self, event: Event) -> None:
+        if isinstance(event, AliasEvent) or getattr(event, "anchor", None):
+            self.stop(event, "has an anchor or alias (& or *); a spec is read without them", "write the value out")
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            self.stop(event, f"has a tag, {str(tag)!r}; a spec is read without tags", "write a plain value")
+
+    def stop(self, event: Event, what: str, remedy: str) -> NoReturn:
         mark = event.start_mark
         raise SpecError(
             f"line {mark.line + 1}, column {mark.column + 1} {what}", where=f"{self.name}:{mark.line + 1}", remedy=remedy
