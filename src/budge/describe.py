@@ -1,0 +1,179 @@
+"""An interaction model as the paper's table, for a terminal, a notebook and a paper.
+
+One row a feature: name, type, lower and upper bound, whether it is actionable, the sign of its direction, the numbers
+of the joint constraints that it is in, and its part. Below it the constraints and effects, one sentence each.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from budge.errors import printable
+from budge.features import Feature
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from budge.interaction import InteractionModel
+
+__all__ = ["Description"]
+
+_SIGNS = {"increase": "+", "decrease": "−", None: ""}
+_HEADER = ("Name", "Type", "LB", "UB", "Actionable", "Sign", "Joint constraints", "Part")
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "−": r"$-$", "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "→": r"$\rightarrow$", "∞": r"$\infty$",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Description:
+    """What an interaction model says, in words.
+
+    Examples
+    --------
+    >>> import budge
+    >>> age = {"type": "integer", "bounds": [18, 99], "actionable": False}
+    >>> im = budge.InteractionModel(
+    ...     {"a": {"type": "binary"}, "b": {"type": "binary"}, "age": age},
+    ...     [budge.constraints.OneHot(("a", "b"))],
+    ... )
+    >>> print(Description(im))
+    Interaction model: 3 features, 2 parts, 1 constraint, no effects
+    Name  Type     LB  UB  Actionable  Sign  Joint constraints  Part
+    a     binary    0   1  yes               1                  1
+    b     binary    0   1  yes               1                  1
+    age   integer  18  99  no                                   2
+    Constraints
+      1. Exactly 1 of a, b is on.
+    """
+
+    model: InteractionModel
+
+    @property
+    def title(self) -> str:
+        """Its name and sizes."""
+        im = self.model
+        sizes = [_count(len(im.features), "feature"), _count(len(im.parts), "part"), _count(len(im.constraints), "constraint")]
+        sizes.append(_count(len(im.effects), "effect"))
+        return f"{im.name or 'Interaction model'}: {', '.join(sizes)}"
+
+    @property
+    def rows(self) -> tuple[tuple[str, ...], ...]:
+        """The table's cells, one row a feature."""
+        im = self.model
+        part = {name: i for i, names in enumerate(im.partition, 1) for name in names}
+        return tuple((*_own(f), ", ".join(map(str, self._joint(f.name))), str(part[f.name])) for f in im.features)
+
+    @property
+    def constraints(self) -> tuple[str, ...]:
+        """One sentence a constraint, in the order of their numbers."""
+        return tuple(c.describe() + (f" ({c.name})" if c.name else "") for c in self.model.constraints)
+
+    @property
+    def effects(self) -> tuple[str, ...]:
+        """One sentence a latent draw or effect."""
+        shared = (
+            f"latent {', '.join(d.names)} ~ {d.draw if isinstance(d.draw, str) else 'a function'}." for d in self.model.latent
+        )
+        return (*shared, *(e.describe() for e in self.model.effects))
+
+    def _joint(self, name: str) -> list[int]:
+        return [i for i, c in enumerate(self.model.constraints, 1) if name in c.scope]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The table as a DataFrame: bounds as numbers, joint constraints as lists of numbers."""
+        import pandas as pd
+
+        im = self.model
+        part = {name: i for i, names in enumerate(im.partition, 1) for name in names}
+        records = []
+        for f in im.features:
+            low, high = f.range if f.type not in ("category", "fixed") else (math.nan, math.nan)
+            levels = list(f.levels) if f.levels is not None else None
+            sign = {"increase": 1, "decrease": -1}.get(f.direction or "", 0)
+            records.append((f.name, f.type, low, high, levels, f.actionable, sign, self._joint(f.name), part[f.name]))
+        return pd.DataFrame(
+            records, columns=["name", "type", "lower", "upper", "levels", "actionable", "sign", "joint_constraints", "part"]
+        )
+
+    def __str__(self) -> str:
+        cells = [_HEADER, *(tuple(printable(cell) for cell in row) for row in self.rows)]
+        wide = [max(len(row[j]) for row in cells) for j in range(len(_HEADER))]
+        right = {2, 3}
+        lines = [printable(self.title)]
+        lines += [
+            "  ".join(c.rjust(w) if j in right else c.ljust(w) for j, (c, w) in enumerate(zip(row, wide))).rstrip()
+            for row in cells
+        ]
+        for head, sentences in self._lists():
+            lines += [head, *(f"  {i}. {printable(s)}" for i, s in enumerate(sentences, 1))]
+        return "\n".join(lines)
+
+    def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
+        warned = tuple(str(problem) for problem in self.model.warnings)
+        parts = [("Constraints", self.constraints), ("Effects", self.effects), ("Warnings", warned)]
+        return [(head, sentences) for head, sentences in parts if sentences]
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{cell}</th>" for cell in _HEADER)
+        body = "".join("<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.rows)
+        lists = "".join(
+            f"<p><b>{title}</b></p><ol>" + "".join(f"<li>{escape(printable(s))}</li>" for s in sentences) + "</ol>"
+            for title, sentences in self._lists()
+        )
+        caption = escape(printable(self.title))
+        return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{lists}"
+
+    def to_latex(self) -> str:
+        """The table as LaTeX (booktabs), with the numbered constraints below it."""
+        lines = [
+            r"\begin{tabular}{llrrcccl}",
+            r"\toprule",
+            " & ".join(rf"\textbf{{{cell}}}" for cell in _HEADER) + r" \\",
+            r"\midrule",
+        ]
+        lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.rows]
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        for head, sentences in self._lists():
+            lines += [
+                "",
+                rf"\paragraph{{{head}}}",
+                r"\begin{enumerate}",
+                *(rf"  \item {_latex(s)}" for s in sentences),
+                r"\end{enumerate}",
+            ]
+        return "\n".join(lines) + "\n"
+
+
+def _own(f: Feature) -> tuple[str, str, str, str, str, str]:
+    """The cells that a feature fills by itself."""
+    if f.levels is not None:
+        named = ", ".join(map(str, f.levels[:6])) + (", …" if len(f.levels) > 6 else "")
+        kind = f"category ({'ordered, ' if f.ordered else ''}{named})"
+        low, high = "", ""
+    elif f.type == "fixed":
+        kind, low, high = "fixed", "", ""
+    else:
+        kind, (low, high) = f.type, (_number(b) for b in f.range)
+    steps = [f"{s}{_number(v)}" for s, v in (("+", f.max_increase), ("−", f.max_decrease)) if v is not None]
+    sign = _SIGNS.get(f.direction, str(f.direction)) + (f" (at most {' or '.join(steps)})" if steps else "")
+    return f.name, kind, low, high, "yes" if f.actionable else "no", sign.strip()
+
+
+def _number(value: Any) -> str:
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{int(value)}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.10g}"
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n or 'no'} {noun}{'' if n == 1 else 's'}"
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in printable(text))
