@@ -1,13 +1,13 @@
 """Conditions in a shape that a solver reads: rows, joined by All and Some.
 
 `negate` pushes the opposite down to the rows, `substitute` puts known values in, `holds` evaluates with the tolerance of the
-language, measured against the largest term of the row.
+language, by the same rule as the comparison that a row came from.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,10 +37,15 @@ Truths = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Row:
-    """``linear relation 0``, with relation one of ``<= < == != >= >``."""
+    """``linear relation 0``, with relation one of ``<= < == != >= >``.
+
+    ``right`` is the side that was moved over, if that is known: the tolerance is measured against both sides as written.
+    By default it is the constant, so that ``Σ terms`` is compared with ``-const``.
+    """
 
     linear: Linear
     relation: str
+    right: Linear | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,8 @@ def negate(formula: Formula) -> Formula:
     '<'
     """
     match formula:
-        case Row(linear, relation):
-            return Row(linear, FLIP[relation])
+        case Row():
+            return replace(formula, relation=FLIP[formula.relation])
         case All(parts):
             return some_of(map(negate, parts))
         case Some(parts):
@@ -159,7 +164,8 @@ def substitute(formula: Formula, known: Env) -> Formula:
         case Row(linear, relation):
             if linear.vars <= set(known):
                 return Truth(holds(formula, known))
-            return Row(linear.substitute(known), relation) if linear.vars & set(known) else formula
+            right = formula.right
+            return Row(linear.substitute(known), relation, None if right is None else right.substitute(known))
         case All(parts):
             return all_of(substitute(part, known) for part in parts)
         case Some(parts):
@@ -187,10 +193,13 @@ def _substitute_table(names: tuple[Var, ...], table: npt.NDArray[np.float64], kn
 
 
 def holds(formula: Formula, env: Env, *, tol: float = TOLERANCE) -> Truths:
-    """Where the formula holds; a row is compared with 0 up to ``tol`` times its largest term (at least 1)."""
+    """Where the formula holds, up to ``tol`` times the larger side of a row (at least 1)."""
     match formula:
-        case Row(linear, relation):
-            return _row_holds(linear, relation, env, tol)
+        case Row(linear, relation, right):
+            if right is None:
+                return compare(relation, Linear(linear.terms, 0.0).evaluate(env), -np.asarray(linear.const), tol=tol)
+            side = right.evaluate(env)
+            return compare(relation, linear.evaluate(env) + side, side, tol=tol)
         case All(parts):
             return np.asarray(np.logical_and.reduce(np.broadcast_arrays(True, *(holds(part, env, tol=tol) for part in parts))))
         case Some(parts):
@@ -203,14 +212,3 @@ def holds(formula: Formula, env: Env, *, tol: float = TOLERANCE) -> Truths:
             for row in table:
                 total = total | np.logical_and.reduce([equal(values.env[var], v, tol=tol) for var, v in zip(names, row)])
             return np.asarray(total)
-
-
-def _row_holds(linear: Linear, relation: str, env: Env, tol: float) -> Truths:
-    with np.errstate(all="ignore"):
-        parts = list(linear.parts(env))
-        value = np.asarray(sum(parts), dtype=float)
-        scale = np.asarray(1.0)
-        for part in parts:
-            scale = np.maximum(scale, np.abs(part))
-        # Divided by its largest term, the row is compared on the scale of the tolerance; infinities keep their sign.
-        return compare(relation, np.where(np.isfinite(scale), value / scale, value), 0.0, tol=tol)

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, is_random, variables
-from .formulas import Formula, OneOf, Row, Truth, all_of, holds, negate, some_of
+from .formulas import All, Formula, OneOf, Row, Some, Truth, all_of, holds, negate, some_of
 from .linear import Linear
+from .memo import once
 from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
 from .statics import is_truth
 
 __all__ = ["MAX_CASES", "Partial"]
 
 MAX_CASES = 64
+MAX_ROWS = 2000  # a formula beyond this size is checked by evaluation instead
 Case = tuple[Formula, Linear]
 Pieces = tuple[str, list[Linear]]  # "=" and one form, or "max"/"min" and several
 YES = Truth(True)
@@ -33,7 +36,9 @@ class Partial:
 
     def __init__(self, known: Env):
         self.known = known
+        self.memo: dict[Any, Any] = {}
 
+    @once
     def is_known(self, node: Node) -> bool:
         """Whether the node can be evaluated now."""
         return not is_random(node) and variables(node) <= set(self.known)
@@ -42,6 +47,7 @@ class Partial:
         """The evaluation of a known node."""
         return Evaluation(self.known, needs=variables(node))
 
+    @once
     def linear(self, node: Node) -> Linear | None:
         """The node as a linear form in the unknown variables, if it is one."""
         if self.is_known(node):
@@ -81,6 +87,7 @@ class Partial:
         terms = {var: np.where(chosen, left.terms.get(var, 0.0), right.terms.get(var, 0.0)) for var in left.vars | right.vars}
         return Linear(terms, np.where(chosen, left.const, right.const))
 
+    @once
     def formula(self, node: Node, want: bool = True) -> Formula | None:
         """Where the node definitely has the wanted truth, as a formula in the unknown variables, if it is one."""
         if self.is_known(node):
@@ -113,17 +120,27 @@ class Partial:
 
     def compare(self, relation: str, left: Node, right: Node) -> Formula | None:
         """``left relation right`` as a formula."""
-        difference = Sum(left, (("-", right),))
-        if self.is_known(difference):
+        if self.is_known(left) and self.is_known(right):
             return self.formula(Compare(left, ((relation, right),)))
-        pieces = self.pieces(difference)
+        pieces = self.pieces(Sum(left, (("-", right),)))
         if pieces is not None:
-            return _compare_pieces(relation, *pieces)
-        cases = self.cases(difference)
-        if cases is None:
+            return _compare_pieces(relation, *pieces, self.moved(left, right))
+        sides = self.cases(left), self.cases(right)
+        if sides[0] is None or sides[1] is None or len(sides[0]) * len(sides[1]) > MAX_CASES:
             return None
-        return some_of(all_of([guard, _row(linear, relation)]) for guard, linear in cases)
+        pairs = product(sides[0], sides[1])
+        found = some_of(all_of([guard_a, guard_b, _row(a - b, relation, _finite(b))]) for (guard_a, a), (guard_b, b) in pairs)
+        return found if _rows(found) <= MAX_ROWS else None
 
+    def moved(self, left: Node, right: Node) -> Linear | None:
+        """The side against which the tolerance is measured: one that is a form in itself."""
+        form = self.linear(right)
+        if form is None:
+            form = self.linear(left)
+            form = None if form is None else -form
+        return None if form is None else _finite(form)
+
+    @once
     def pieces(self, node: Node) -> Pieces | None:
         """The node as a linear form (kind ``=``), or as the greatest (``max``) or least (``min``) of several."""
         linear = self.linear(node)
@@ -154,6 +171,7 @@ class Partial:
             case _:
                 return None
 
+    @once
     def cases(self, node: Node) -> list[Case] | None:
         """The node as linear forms, each with the condition under which it applies."""
         linear = self.linear(node)
@@ -196,9 +214,19 @@ class Partial:
         return _possible(found)
 
 
-def _row(linear: Linear, relation: str) -> Formula:
-    row = Row(linear, relation)
+def _row(linear: Linear, relation: str, right: Linear | None = None) -> Formula:
+    # A variable that cancels is no longer open, so the side that still holds it is of no use.
+    row = Row(linear, relation, right if right is not None and right.vars <= linear.vars else None)
     return row if linear.vars else Truth(holds(row, {}))
+
+
+def _rows(formula: Formula) -> int:
+    return sum(map(_rows, formula.parts)) if isinstance(formula, All | Some) else 1
+
+
+def _finite(form: Linear) -> Linear | None:
+    """The form, unless it holds infinities, which cannot be moved from side to side."""
+    return None if any(np.any(np.isinf(c)) for c in (form.const, *form.terms.values())) else form
 
 
 def _arithmetic(operator: str, left: Linear | None, right: Linear | None) -> Linear | None:
@@ -229,14 +257,14 @@ def _join(parts: list[Formula | None], join: Callable[[list[Formula]], Formula])
     )
 
 
-def _compare_pieces(relation: str, kind: str, forms: list[Linear]) -> Formula:
+def _compare_pieces(relation: str, kind: str, forms: list[Linear], right: Linear | None) -> Formula:
     if kind == "=":
-        return _row(forms[0], relation)
+        return _row(forms[0], relation, right)
     if relation == "==":
-        return all_of([_compare_pieces("<=", kind, forms), _compare_pieces(">=", kind, forms)])
+        return all_of([_compare_pieces(r, kind, forms, right) for r in ("<=", ">=")])
     if relation == "!=":
-        return some_of([_compare_pieces("<", kind, forms), _compare_pieces(">", kind, forms)])
-    rows = [_row(form, relation) for form in forms]
+        return some_of([_compare_pieces(r, kind, forms, right) for r in ("<", ">")])
+    rows = [_row(form, relation, right) for form in forms]
     return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
 
 

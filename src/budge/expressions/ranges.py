@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from typing import Any
 
 import numpy as np
 
 from .distributions import DISTRIBUTIONS
 from .evaluate import FLIP
+from .memo import once
 from .nodes import Boolean, Call, Compare, Listing, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum, Var, walk
 from .statics import is_truth
 from .tolerance import compare
@@ -27,79 +29,101 @@ MAYBE: Range = (0.0, 1.0)
 
 def range_of(node: Node, bounds: Mapping[Var, Range]) -> Range:
     """The range of a node, given the ranges of its variables (unbounded where none is given)."""
-    if is_truth(node):
-        return _truth_range(node, bounds)
-    match node:
-        case Number(value):
-            return value, value
-        case Name(layer, name):
-            low, high = bounds.get((layer, name), ANY)
-            return float(low), float(high)
-        case Negate(operand):
-            low, high = range_of(operand, bounds)
-            return -high, -low
-        case Sum(first, rest) | Product(first, rest):
-            total = range_of(first, bounds)
-            for operator, operand in rest:
-                total = _ARITHMETIC[operator](total, range_of(operand, bounds))
-            return total
-        case Power(base, exponent):
-            return _power(range_of(base, bounds), range_of(exponent, bounds))
-        case Call("where", (condition, a, b)):
-            low, high = range_of(condition, bounds) if is_truth(condition) else MAYBE
-            branches = ([range_of(a, bounds)] if high else []) + ([range_of(b, bounds)] if not low else [])
-            return min(r[0] for r in branches), max(r[1] for r in branches)
-        case Call("round", (value, Number(digits))) if digits:
-            return _widen(*(float(np.round(end, int(digits))) if math.isfinite(end) else end for end in range_of(value, bounds)))
-        case Call("categorical", (Listing(items), Listing(weights))):
-            values = [
-                float(item.value)
-                for item, w in zip(items, weights)
-                if isinstance(item, Number | Boolean) and isinstance(w, Number) and w.value > 0
-            ]
-            return min(values), max(values)
-        case Call("multivariate_normal"):
-            return ANY
-        case Call(function, arguments):
-            ranges = [range_of(argument, bounds) for argument in arguments]
-            support = DISTRIBUTIONS[function].support if function in DISTRIBUTIONS else None
-            return support(*ranges) if support else _FUNCTIONS[function](*ranges)
-        case _:
-            return ANY
+    return _Ranges(bounds).of(node)
 
 
-def _truth_range(node: Node, bounds: Mapping[Var, Range]) -> Range:
-    """(1, 1) where it always holds, (0, 0) where it never does, else (0, 1)."""
-    possible, other = _possible(node, True, bounds), _possible(node, False, bounds)
-    if not possible:
-        return 0.0, 0.0
-    # Only where nothing can be missing does "never false" mean "always true".
-    return (1.0, 1.0) if not other and _total(node, bounds) else MAYBE
+class _Ranges:
+    def __init__(self, bounds: Mapping[Var, Range]):
+        self.bounds = bounds
+        self.memo: dict[Any, Any] = {}
 
+    @once
+    def of(self, node: Node) -> Range:
+        if is_truth(node):
+            return self.truth_range(node)
+        match node:
+            case Number(value):
+                return value, value
+            case Name(layer, name):
+                low, high = self.bounds.get((layer, name), ANY)
+                return float(low), float(high)
+            case Negate(operand):
+                low, high = self.of(operand)
+                return -high, -low
+            case Sum(first, rest) | Product(first, rest):
+                total = self.of(first)
+                for operator, operand in rest:
+                    total = _ARITHMETIC[operator](total, self.of(operand))
+                return total
+            case Power(base, exponent):
+                return _power(self.of(base), self.of(exponent))
+            case Call("where", (condition, a, b)):
+                low, high = self.of(condition) if is_truth(condition) else MAYBE
+                branches = ([self.of(a)] if high else []) + ([self.of(b)] if not low else [])
+                return min(r[0] for r in branches), max(r[1] for r in branches)
+            case Call("round", (value, Number(digits))) if digits:
+                return _widen(*(float(np.round(end, int(digits))) if math.isfinite(end) else end for end in self.of(value)))
+            case Call("categorical", (Listing(items), Listing(weights))):
+                values = [
+                    float(item.value)
+                    for item, w in zip(items, weights)
+                    if isinstance(item, Number | Boolean) and isinstance(w, Number) and w.value > 0
+                ]
+                return min(values), max(values)
+            case Call("multivariate_normal"):
+                return ANY
+            case Call(function, arguments):
+                ranges = [self.of(argument) for argument in arguments]
+                support = DISTRIBUTIONS[function].support if function in DISTRIBUTIONS else None
+                return support(*ranges) if support else _FUNCTIONS[function](*ranges)
+            case _:
+                return ANY
 
-def _possible(node: Node, want: bool, bounds: Mapping[Var, Range]) -> bool:
-    """Whether the node might definitely have the wanted truth somewhere within the bounds."""
-    match node:
-        case Boolean(value):
-            return value is want
-        case Not(operand):
-            return _possible(operand, not want, bounds)
-        case Logic(operator, parts):
-            truths = [_possible(part, want, bounds) for part in parts]
-            return all(truths) if (operator == "and") is want else any(truths)
-        case Compare(first, rest):
-            ranges = [range_of(n, bounds) for n in (first, *(operand for _, operand in rest))]
-            pairs = [_comparable(op if want else FLIP[op], a, b) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
-            return all(pairs) if want else any(pairs)
-        case Member(item, values, negated):
-            inside = range_of(item, bounds)
-            pairs = [
-                _comparable("==" if want is not negated else "!=", inside, range_of(_as_number(value), bounds))
-                for value in values
-            ]
-            return any(pairs) if want is not negated else all(pairs)
-        case _:
-            return True
+    def truth_range(self, node: Node) -> Range:
+        """(1, 1) where it always holds, (0, 0) where it never does, else (0, 1)."""
+        possible, other = self.possible(node, True), self.possible(node, False)
+        if not possible:
+            return 0.0, 0.0
+        # Only where nothing can be missing does "never false" mean "always true".
+        return (1.0, 1.0) if not other and self.total(node) else MAYBE
+
+    @once
+    def possible(self, node: Node, want: bool) -> bool:
+        """Whether the node might definitely have the wanted truth somewhere within the bounds."""
+        match node:
+            case Boolean(value):
+                return value is want
+            case Not(operand):
+                return self.possible(operand, not want)
+            case Logic(operator, parts):
+                truths = [self.possible(part, want) for part in parts]
+                return all(truths) if (operator == "and") is want else any(truths)
+            case Compare(first, rest):
+                ranges = [self.of(n) for n in (first, *(operand for _, operand in rest))]
+                pairs = [_comparable(op if want else FLIP[op], a, b) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
+                return all(pairs) if want else any(pairs)
+            case Member(item, values, negated):
+                inside = self.of(item)
+                pairs = [
+                    _comparable("==" if want is not negated else "!=", inside, self.of(_as_number(value))) for value in values
+                ]
+                return any(pairs) if want is not negated else all(pairs)
+            case _:
+                return True
+
+    @once
+    def total(self, node: Node) -> bool:
+        """Whether no part can be missing: only finite sums, products, and functions that keep numbers numbers."""
+        for n in walk(node):
+            if isinstance(n, Power | Listing) or (isinstance(n, Product) and any(op != "*" for op, _ in n.rest)):
+                return False
+            if isinstance(n, Call) and n.function not in ("abs", "min", "max", "clip", "where", "round"):
+                return False
+            if isinstance(n, Name) and not all(map(math.isfinite, self.bounds.get((n.layer, n.name), ANY))):
+                return False
+            if isinstance(n, Sum | Product) and not all(map(math.isfinite, self.of(n))):
+                return False
+        return True
 
 
 def _comparable(relation: str, a: Range, b: Range) -> bool:
@@ -116,20 +140,6 @@ def _comparable(relation: str, a: Range, b: Range) -> bool:
 
 def _as_number(node: Node) -> Node:
     return Number(float(node.value)) if isinstance(node, Boolean) else node
-
-
-def _total(node: Node, bounds: Mapping[Var, Range]) -> bool:
-    """Whether no part can be missing: only finite sums, products, and functions that keep numbers numbers."""
-    for n in walk(node):
-        if isinstance(n, Power | Listing) or (isinstance(n, Product) and any(op != "*" for op, _ in n.rest)):
-            return False
-        if isinstance(n, Call) and n.function not in ("abs", "min", "max", "clip", "where", "round"):
-            return False
-        if isinstance(n, Name) and not all(map(math.isfinite, bounds.get((n.layer, n.name), ANY))):
-            return False
-        if isinstance(n, Sum | Product) and not all(map(math.isfinite, range_of(n, bounds))):
-            return False
-    return True
 
 
 def _widen(low: float, high: float) -> Range:

@@ -1,0 +1,156 @@
+"""`load_model`: model files, of formats that hold data and no code; others only if they are trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from budge.errors import MissingDependencyError, ModelError, Problem, StorageError, nearest
+from budge.models.onnx_model import OnnxModel
+from budge.models.sniff import Format, hidden, sniff
+
+__all__ = ["load_model"]
+
+SUFFIXES: dict[str, tuple[Format, ...]] = {
+    ".onnx": ("onnx",),
+    ".skops": ("skops",),
+    ".json": ("xgboost-json",),
+    ".ubj": ("xgboost-ubj",),
+    ".txt": ("lightgbm",),
+}
+RUNS_CODE: dict[Format, str] = {
+    "pickle": "a pickle",
+    "compressed": "a compressed pickle (joblib)",
+    "torch": "a torch archive, which holds a pickle or a program",
+    "npz-objects": "NumPy arrays of objects, which are pickles",
+    "npy": "a NumPy array",
+    "zip": "an archive of an unknown kind",
+}
+CODE_SUFFIXES = {".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".npz", ".npy", ".sav", ".dill", ".cloudpickle"}
+SAFE = "save it as ONNX or skops, or in the engine's own format (XGBoost .json or .ubj, LightGBM .txt)"
+
+
+def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> Any:
+    """Load a model file, by its content and its suffix together.
+
+    Parameters
+    ----------
+    path
+        ``.onnx``, ``.skops``, XGBoost ``.json`` or ``.ubj``, LightGBM ``.txt``.
+    trust
+        True also loads files that can run code (pickle, joblib, torch). A list of names trusts those types in a skops file.
+
+    Raises
+    ------
+    ModelError
+        If loading would run code, the content is not what the suffix says, or an ONNX file names data outside its folder.
+
+    Examples
+    --------
+    >>> import pickle, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "model.pkl"
+    ...     _ = file.write_bytes(pickle.dumps({}))
+    ...     load_model(file)
+    Traceback (most recent call last):
+    budge.errors.ModelError: ...model.pkl: loading would run code: the file is a pickle; save it as ...
+    """
+    path = Path(path)
+    if not path.is_file():
+        where = str(path)
+        if path.parent.is_dir() and not path.exists():
+            near = nearest(path.name, sorted(p.name for p in path.parent.iterdir())[:1000])
+            raise StorageError("there is no such model file", where=where, remedy=near)
+        raise StorageError("there is no such model file", where=where)
+    form = sniff(path)
+    suffix = path.suffix.lower()
+    beside = hidden(path, form) if form not in ("empty", "unknown") else ""
+    trusted = trust is True
+    if form == "empty":
+        raise ModelError("the file is empty", where=str(path))
+    if beside and not trusted:
+        raise ModelError(f"the file is two in one: {beside}", where=str(path), remedy=f"{SAFE}; trust=True loads it all the same")
+    if form in RUNS_CODE:
+        if not trusted:
+            what = f"loading would run code: the file is {RUNS_CODE[form]}{_renamed(suffix)}"
+            raise ModelError(what, where=str(path), remedy=f"{SAFE}; or trust=True, if you trust whoever made it")
+        return _trusted(path, form)
+    if form == "npz":
+        raise ModelError("the file holds arrays, not a model", where=str(path), remedy=SAFE)
+    if form == "unknown" or form not in SUFFIXES.get(suffix, (form,) if not suffix else ()):
+        if form == "unknown" and trusted and suffix in CODE_SUFFIXES:
+            return _trusted(path, "pickle")
+        expected = SUFFIXES.get(suffix)
+        what = f"the content is {'of no known format' if form == 'unknown' else form}"
+        what += f", the suffix {suffix!r} says {' or '.join(expected) if expected else 'something else'}"
+        raise ModelError(what, where=str(path), remedy="rename it to its true suffix" if form != "unknown" else SAFE)
+    return _safe(path, form, trust)
+
+
+def _renamed(suffix: str) -> str:
+    return "" if suffix in CODE_SUFFIXES or not suffix else f", though it is named {suffix!r}"
+
+
+def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
+    if form == "onnx":
+        return OnnxModel.read(path)
+    if form == "skops":
+        return _skops(path, trust)
+    package = "lightgbm" if form == "lightgbm" else "xgboost"
+    try:
+        if form == "lightgbm":
+            import lightgbm
+
+            return lightgbm.Booster(model_file=str(path))
+        import xgboost
+
+        booster = xgboost.Booster()
+        booster.load_model(str(path))
+        return booster
+    except ImportError as error:
+        raise _missing(package) from error
+    except Exception as error:
+        raise ModelError(f"{package} cannot read the file: {str(error).splitlines()[0]}", where=str(path)) from error
+
+
+def _skops(path: Path, trust: bool | Collection[str]) -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise _missing("skops") from error
+    try:
+        unknown = list(skops.io.get_untrusted_types(file=str(path)))
+    except Exception as error:
+        raise ModelError(f"skops cannot read the file: {error}", where=str(path)) from error
+    allowed = unknown if trust is True else [] if trust is False else list(trust)
+    refused = sorted(set(unknown) - set(allowed))
+    if refused:
+        remedy = f"look at them, then load_model(path, trust={refused!r})"
+        raise ModelError([Problem(str(path), "the file holds types that are not known to be safe", got=refused, remedy=remedy)])
+    try:
+        return skops.io.load(str(path), trusted=[name for name in unknown if name in allowed])
+    except Exception as error:
+        raise ModelError(f"skops cannot load the file: {error}", where=str(path)) from error
+
+
+def _trusted(path: Path, form: Format) -> Any:
+    if form in ("npz-objects", "npy"):
+        raise ModelError("the file holds arrays, not a model", where=str(path), remedy=SAFE)
+    try:
+        if form == "torch":
+            import torch
+
+            return torch.load(path, map_location="cpu", weights_only=False)
+        import joblib
+
+        return joblib.load(path)
+    except ImportError as error:
+        raise _missing("torch" if form == "torch" else error.name or "joblib") from error
+    except Exception as error:
+        raise ModelError(f"the file cannot be loaded: {type(error).__name__}: {error}", where=str(path)) from error
+
+
+def _missing(package: str) -> MissingDependencyError:
+    remedy = "pip install torch" if package == "torch" else "pip install 'budge[models]'"
+    return MissingDependencyError(f"{package} is not installed", where="load_model", remedy=remedy)

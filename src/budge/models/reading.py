@@ -1,0 +1,234 @@
+"""How a model's answer is read: as labels, as scores, as the probability of a class.
+
+Labels keep their type: 1, "1" and True are three labels. What cannot be read raises; rows without an answer (None, NaN) are
+marked, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.errors import ModelError
+from budge.models.rows import Array
+
+__all__ = ["Ask", "Output", "Reading", "as_array", "kind_of", "list_classes", "plain", "same_label", "show_label"]
+
+Output = Literal["label", "score"]
+Ask = Literal["label", "probability", "score"]
+
+
+def plain(value: object) -> object:
+    """A NumPy scalar as the Python value that it stands for; anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def kind_of(value: object) -> str:
+    """The kind of a label: labels of different kinds are never equal.
+
+    Examples
+    --------
+    >>> [kind_of(v) for v in (1, 1.0, True, "1", None)]
+    ['number', 'number', 'bool', 'str', 'NoneType']
+    """
+    value = plain(value)
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return type(value).__name__
+
+
+def same_label(a: object, b: object) -> bool:
+    """Whether two labels are the same: equal, and of one kind."""
+    return kind_of(a) == kind_of(b) and bool(plain(a) == plain(b))
+
+
+def show_label(value: object) -> str:
+    """The label with its type, so that 1 and "1" can be told apart in a message."""
+    value = plain(value)
+    return f"{value!r} ({type(value).__name__})"
+
+
+def list_classes(classes: Iterable[object]) -> str:
+    """The classes with their types, cut to a readable length."""
+    shown = [show_label(c) for c in classes]
+    return ", ".join(shown[:12]) + (f", … ({len(shown)} in all)" if len(shown) > 12 else "")
+
+
+def as_array(answer: object) -> Array:
+    """The answer as an array in which no label has changed its type.
+
+    ``np.asarray([1, "1"])`` would turn both into text; here a mixed list stays a list of objects.
+
+    Examples
+    --------
+    >>> as_array([1, "1", True]).tolist()
+    [1, '1', True]
+    """
+    if isinstance(answer, np.ndarray):
+        return answer
+    if isinstance(answer, pd.Series | pd.Index | pd.DataFrame | pd.api.extensions.ExtensionArray):
+        return np.asarray(answer.to_numpy())
+    if answer is None:
+        raise ModelError("the model answered None", where="answer", remedy="return one output a row")
+    if hasattr(answer, "to_numpy"):  # a polars Series
+        return np.asarray(answer.to_numpy())
+    if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
+        array = np.asarray(answer)
+        if array.ndim == 0:
+            what = "the model answered one value for the whole table"
+            raise ModelError(what, where="answer", got=answer, remedy="return one output a row")
+        return array
+    if any(isinstance(item, Sequence | np.ndarray) and not isinstance(item, str | bytes) for item in answer):
+        try:
+            return np.asarray(answer)
+        except ValueError as error:
+            raise ModelError("rows of the answer differ in length", where="answer", got=answer) from error
+    if len({kind_of(item) for item in answer}) <= 1 and len(answer) and kind_of(answer[0]) in ("number", "bool"):
+        return np.asarray(answer)
+    array = np.empty(len(answer), dtype=object)
+    array[:] = [plain(item) for item in answer]
+    return array
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """What is asked of a model and what becomes of its answer.
+
+    Parameters
+    ----------
+    output
+        ``label`` or ``score``: what comes out.
+    ask
+        What the engine is asked for: its own labels, probabilities, or scores.
+    classes
+        The labels that the model knows, in the order of its columns.
+    column
+        The class whose column or probability is read.
+    threshold
+        At or above it the answer is the class at `column`, below it the other one of two.
+
+    Examples
+    --------
+    >>> Reading(output="label", ask="probability", classes=("no", "yes"), column=1, threshold=0.7).read([0.2, 0.7], 2)[0].tolist()
+    ['no', 'yes']
+    """
+
+    output: Output
+    ask: Ask
+    classes: tuple[Any, ...] | None = None
+    column: int = 1
+    threshold: float | None = None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Where outputs must lie, if that is known."""
+        return (0.0, 1.0) if self.output == "score" and self.ask == "probability" else None
+
+    def read(self, answer: object, n: int) -> tuple[Array, npt.NDArray[np.bool_] | None]:
+        """The outputs, and a mask of the rows that got none (None if all did)."""
+        array = as_array(answer)
+        if array.ndim == 0 or len(array) != n:
+            raise ModelError(f"the model must answer one output a row: {n} rows were asked", where="answer", got=array.shape)
+        if array.ndim == 2:
+            width = None if self.classes is None else len(self.classes)
+            if (self.ask == "label" and width is None) or (width not in (None, array.shape[1]) and array.shape[1] != 1):
+                raise ModelError(
+                    f"the answer is two-dimensional where {n} outputs are expected",
+                    where="answer",
+                    got=array.shape,
+                    remedy="return one output a row, or give classes=[...], one a column",
+                )
+        elif array.ndim > 2:
+            raise ModelError("the answer has more than two dimensions", where="answer", got=array.shape)
+        missing = _missing(array)
+        if self.ask == "label" and array.ndim == 1:
+            if self.output == "score" and missing is None:
+                _numeric(array)
+            return array, missing
+        safe = array if missing is None else np.where(missing if array.ndim == 1 else missing[:, None], 0, array)
+        safe = _numeric(safe)
+        if self.ask == "probability":
+            _within_unit(safe)
+        if self.output == "label" and self.threshold is None and self.classes is not None:
+            return _pick(self.classes, self._index(safe)), missing
+        scores = self._column(safe)
+        if self.output == "score":
+            return (scores if missing is None else np.where(missing, np.nan, scores)), missing
+        assert self.classes is not None
+        assert self.threshold is not None
+        one, other = self.classes[self.column], self.classes[1 - self.column]
+        return _pick((other, one), (scores >= self.threshold).astype(np.intp)), missing
+
+    def _index(self, array: Array) -> npt.NDArray[np.intp]:
+        """The number of the class with the largest value; of two, the first one if they tie."""
+        assert self.classes is not None
+        if array.ndim == 2:
+            return np.asarray(array.argmax(axis=1), dtype=np.intp)
+        if array.dtype.kind in "iu" and self.ask == "score":
+            if array.size and (array.min() < 0 or array.max() >= len(self.classes)):
+                got = (int(array.min()), int(array.max()))
+                raise ModelError(f"the answer's integers do not number the {len(self.classes)} classes", where="answer", got=got)
+            return array.astype(np.intp)
+        if self.ask == "score":
+            what = f"the model answers one score a row, which does not say which of {len(self.classes)} classes is meant"
+            raise ModelError(what, where="answer", remedy="give threshold=...")
+        return (array > 0.5).astype(np.intp)
+
+    def _column(self, array: Array) -> Array:
+        if array.ndim == 2:
+            if array.shape[1] == 1:
+                return array[:, 0]
+            if self.classes is None:
+                remedy = "give classes=[...] and of=<class>"
+                raise ModelError("the answer has a column a class", where="answer", got=array.shape, remedy=remedy)
+            return array[:, self.column]
+        if self.ask == "probability" and self.column == 0 and self.classes is not None and len(self.classes) == 2:
+            return np.asarray(1 - array)
+        if self.ask == "score" and self.column == 0 and self.classes is not None:
+            what = "the model answers one score a row, and it speaks for its second class"
+            raise ModelError(what, where="answer", got=self.classes, remedy="leave of= out")
+        return array
+
+
+def _pick(classes: tuple[Any, ...], index: npt.NDArray[np.intp]) -> Array:
+    return as_array(list(classes))[index]
+
+
+def _missing(array: Array) -> npt.NDArray[np.bool_] | None:
+    if array.dtype.kind == "f":
+        # A sum of finite numbers is finite: one pass tells that nothing is missing.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if array.size == 0 or np.isfinite(array.sum(dtype=np.float64)):
+                return None
+        mask = np.isnan(array)
+    elif array.dtype.kind == "O":
+        mask = np.asarray(pd.isna(array))
+    else:
+        return None
+    rows: npt.NDArray[np.bool_] = np.asarray(mask.any(axis=1) if mask.ndim == 2 else mask, dtype=np.bool_)
+    return rows if rows.any() else None
+
+
+def _numeric(array: Array) -> Array:
+    if array.dtype.kind in "biuf":
+        return array
+    try:
+        if any(isinstance(value, str | bytes) for value in array.ravel()[:1000].tolist()):
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        got = array.ravel()[:1].tolist()
+        raise ModelError("scores must be numbers", where="answer", got=got, remedy="use output='label' for labels") from error
+
+
+def _within_unit(array: Array) -> None:
+    if array.size and (array.min() < -1e-6 or array.max() > 1 + 1e-6):
+        got = (float(array.min()), float(array.max()))
+        raise ModelError("probabilities must lie between 0 and 1", where="answer", got=got, remedy="use output='score'")

@@ -1,0 +1,198 @@
+"""What a configuration leaves open to the continuous coordinates: boxes and polytopes, cell by cell.
+
+Given the discrete configurations, every linear constraint turns into rows over the coordinates of the fibre (the
+real features, and whole-numbered ones that are cheaper counted than listed). Conditions that are decided by the
+configuration switch rows on and off; conditions that are not split the fibre into disjoint cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Truth, Var, compare, negate
+
+__all__ = ["Cell", "TooManyCellsError", "boxes", "cells_of", "resolve"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+MOST_CELLS = 64
+
+
+class TooManyCellsError(Exception):
+    """A condition splits the fibre into more cells than are kept apart; the caller falls back to rejection."""
+
+
+@dataclass(frozen=True)
+class Half:
+    """``Σ coefficient · coordinate + constant  relation  0`` where `active`."""
+
+    coefficients: Mapping[str, FloatArray]  # each (m,)
+    constant: FloatArray
+    relation: str  # <=, == (and < on whole-numbered coordinates)
+    active: BoolArray
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A conjunction of rows, for the configurations where it exists at all."""
+
+    active: BoolArray
+    rows: tuple[Half, ...] = ()
+
+
+def resolve(formula: Formula, known: Mapping[Var, FloatArray | float], symbols: Mapping[Var, Linear]) -> Formula:
+    """The formula over coordinates only: known values put in, features written as forms in the coordinates."""
+    match formula:
+        case Row(linear, relation):
+            form = Linear({}, linear.const)
+            for var, c in linear.terms.items():
+                if var in symbols:
+                    form = form + symbols[var] * c
+                else:
+                    form = form + np.multiply(c, known[var])
+            return Row(form, relation)
+        case All(parts):
+            return All(tuple(resolve(p, known, symbols) for p in parts))
+        case Some(parts):
+            return Some(tuple(resolve(p, known, symbols) for p in parts))
+        case OneOf(variables, table):
+            options = [All(tuple(Row(Linear({var: 1.0}, -value), "==") for var, value in zip(variables, row))) for row in table]
+            return resolve(Some(tuple(options)), known, symbols)
+    return formula
+
+
+def cells_of(formula: Formula, m: int, whole: Sequence[str] = ()) -> list[Cell]:
+    """The formula as disjoint cells, one list for all m configurations (disjoint up to measure zero)."""
+    match formula:
+        case Truth(value):
+            return [Cell(np.array(np.broadcast_to(value, (m,))))]
+        case Row():
+            return _row_cells(formula, m, whole)
+        case All(parts):
+            result = [Cell(np.ones(m, dtype=bool))]
+            for part in parts:
+                result = [merged for a in result for b in cells_of(part, m, whole) if (merged := _both(a, b)) is not None]
+                if len(result) > MOST_CELLS:
+                    raise TooManyCellsError
+            return result or [Cell(np.zeros(m, dtype=bool))]
+        case Some(parts):
+            return _some_cells(parts, m, whole)
+    raise TypeError(formula)
+
+
+def _some_cells(parts: Sequence[Formula], m: int, whole: Sequence[str]) -> list[Cell]:
+    """Where one part is known to hold nothing else is asked; elsewhere one cell for each part, without the ones before."""
+    settled, open_parts = np.zeros(m, dtype=bool), []
+    for part in parts:
+        truth = _known(part, m)
+        if truth is None:
+            open_parts.append(part)
+        else:
+            settled |= truth
+    asked = ~settled
+    result: list[Cell] = []
+    if asked.any():
+        for i, part in enumerate(open_parts):
+            apart = All((*(negate(earlier) for earlier in open_parts[:i]), part))
+            for cell in cells_of(apart, m, whole):
+                rows = tuple(replace(row, active=row.active & asked) for row in cell.rows)
+                if (cell.active & asked).any():
+                    result.append(Cell(cell.active & asked, rows))
+                if len(result) > MOST_CELLS:
+                    raise TooManyCellsError
+    if not settled.any():
+        return result or [Cell(np.zeros(m, dtype=bool))]
+    if result:  # the first cell also serves the configurations that ask nothing: its rows are off there
+        first = result[0]
+        return [Cell(first.active | settled, first.rows), *result[1:]]
+    return [Cell(settled)]
+
+
+def _known(formula: Formula, m: int) -> BoolArray | None:
+    """The truth of a formula that no coordinate enters."""
+    match formula:
+        case Truth(value):
+            return np.array(np.broadcast_to(value, (m,)))
+        case Row(linear, relation):
+            if linear.terms:
+                return None
+            return np.array(np.broadcast_to(compare(relation, linear.const, 0.0), (m,)))
+        case All(parts) | Some(parts):
+            truths = [_known(part, m) for part in parts]
+            if any(t is None for t in truths):
+                return None
+            stacked = np.array([t for t in truths if t is not None]).reshape(len(truths), m)
+            return np.asarray(stacked.all(axis=0) if isinstance(formula, All) else stacked.any(axis=0))
+    return None
+
+
+def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
+    coefficients = {name: np.array(np.broadcast_to(np.asarray(c, dtype=float), (m,))) for (_, name), c in row.linear.terms.items()}
+    constant = np.array(np.broadcast_to(np.asarray(row.linear.const, dtype=float), (m,)))
+    used = np.zeros(m, dtype=bool)
+    for c in coefficients.values():
+        used |= c != 0
+    truth = compare(row.relation, constant, 0.0)
+    exists = used | truth
+    counted = any(name in whole for name in coefficients)
+    if row.relation == "!=":
+        if counted:
+            return _some_cells((Row(row.linear, "<"), Row(row.linear, ">")), m, whole)
+        return [Cell(exists)]  # leaves out a set of measure zero
+    relation, sign = row.relation, 1.0
+    if relation in (">=", ">"):
+        relation, sign = {">=": "<=", ">": "<"}[relation], -1.0
+    if relation == "<" and not counted:
+        relation = "<="
+    half = Half({name: sign * c for name, c in coefficients.items()}, sign * constant, relation, used)
+    return [Cell(exists, (half,) if used.any() else ())]
+
+
+def _both(a: Cell, b: Cell) -> Cell | None:
+    active = a.active & b.active
+    return Cell(active, a.rows + b.rows) if active.any() else None
+
+
+def boxes(cell: Cell, names: Sequence[str], low: FloatArray, high: FloatArray, whole: Sequence[bool]) -> tuple[FloatArray, FloatArray, BoolArray, list[Half]]:
+    """Tighten the box of each configuration by the rows with one coordinate; return box, existence and the other rows."""
+    low, high, exists = low.copy(), high.copy(), cell.active.copy()
+    place = {name: i for i, name in enumerate(names)}
+    coupled: list[Half] = []
+    for row in cell.rows:
+        several = np.zeros(len(exists), dtype=int)
+        for c in row.coefficients.values():
+            several += c != 0
+        if (several[row.active] > 1).any():
+            coupled.append(row)
+            continue
+        for name, c in row.coefficients.items():
+            j = place[name]
+            at = row.active & (c != 0)
+            if not at.any():
+                continue
+            bound = np.divide(-row.constant, c, out=np.zeros_like(c), where=c != 0)
+            nudge = 1e-9 * np.maximum(1.0, np.abs(bound)) if whole[j] else 0.0  # whole numbers forgive rounding
+            strict = row.relation == "<"
+            if row.relation == "==":
+                low[at, j] = np.maximum(low[at, j], (bound - nudge)[at])
+                high[at, j] = np.minimum(high[at, j], (bound + nudge)[at])
+                continue
+            upper = at & (c > 0)
+            lower = at & (c < 0)
+            if whole[j] and strict:
+                high[upper, j] = np.minimum(high[upper, j], np.ceil((bound - nudge)[upper]) - 1)
+                low[lower, j] = np.maximum(low[lower, j], np.floor((bound + nudge)[lower]) + 1)
+            else:
+                high[upper, j] = np.minimum(high[upper, j], (bound + nudge)[upper])
+                low[lower, j] = np.maximum(low[lower, j], (bound - nudge)[lower])
+    for j, counted in enumerate(whole):
+        if counted:
+            low[:, j], high[:, j] = np.ceil(low[:, j]), np.floor(high[:, j])
+    slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+    exists &= (low <= high + slack).all(axis=1)
+    high = np.maximum(high, low)
+    return low, high, exists, coupled

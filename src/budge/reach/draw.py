@@ -1,0 +1,206 @@
+"""Draws and enumerations from the outside: one person, or a stream of people in blocks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.errors import DesignError, InvalidStartError, Problem, ReachError, TooLargeError
+from budge.frames import one_row, table
+from budge.reach.proposal import Proposal
+from budge.reach.reacher import Plan, Reacher, reacher
+from budge.reach.results import ReachableSample, ReachableSet, SampleBlock
+from budge.reach.status import broken_at, broken_people
+from budge.reach.streams import check_seed, content_keys
+
+if TYPE_CHECKING:
+    from budge.interaction import InteractionModel
+
+__all__ = ["enumerate_points", "sample_blocks", "sample_points", "set_size"]
+
+FloatArray = npt.NDArray[np.float64]
+OnInvalid = Literal["error", "skip", "keep"]
+
+
+def set_size(model: InteractionModel, x: Any) -> int | None:
+    """How many points are reachable from x; None where they cannot be listed (continuous features, effects)."""
+    if model.effects:
+        return None
+    maker = reacher(model)
+    row = model.coding.encode(one_row(x, maker.names))[0]
+    if any(low < high for low, high in (f.moves(row[j]) for f, j in zip(maker.free, maker.free_columns))):
+        return None
+    return maker.plan(row).size
+
+
+def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000, on_invalid: OnInvalid = "error") -> ReachableSet:
+    """Every reachable point of one person, once."""
+    maker = reacher(model)
+    frame = one_row(x, maker.names)
+    row = model.coding.encode(frame)[0]
+    problems = _start_problems(model, row, on_invalid)
+    if problems and on_invalid == "skip":
+        return ReachableSet(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems)
+    if model.effects:
+        raise ReachError("stochastic effects cannot be enumerated", got=[e.feature for e in model.effects], remedy="draw a sample instead")
+    endless = [f.name for f, j in zip(maker.free, maker.free_columns) if np.ptp(f.moves(row[j])) > 0]
+    plan = maker.plan(row)
+    endless += [name for p in plan.parts if p.continuous and not p.only_stays for name in p.names if model.by_name[name].type == "real"]
+    if endless:
+        raise ReachError("continuous features cannot be enumerated", got=endless, remedy="draw a sample instead")
+    if plan.empty:
+        raise maker.empty_error(row, plan)
+    unknown = [p for p in plan.parts if p.size is None]
+    if unknown:
+        raise TooLargeError("a part has too many configurations to count", where=f"part {', '.join(unknown[0].names)}", remedy="draw a sample instead")
+    size = math.prod(p.size or 1 for p in plan.parts)
+    if size > limit:
+        parts = " × ".join(f"{p.size:,}" for p in plan.parts if (p.size or 1) > 1)
+        raise TooLargeError(f"{size:,} points are reachable ({parts})", got=f"limit {limit:,}", remedy="raise the limit, or draw a sample")
+    values = np.tile(row, (size, 1))
+    weights: FloatArray | None = None
+    number = np.arange(size)
+    for part, where in zip(plan.parts, maker.columns):
+        changes = part.expand() if hasattr(part, "expand") else np.zeros((1, len(where)))
+        pick = number % len(changes)
+        values[:, where] += changes[pick]
+        number = number // len(changes)
+        shares = part.shares() if hasattr(part, "shares") else None
+        if shares is not None:
+            weights = shares[pick] * (1.0 if weights is None else weights)
+    if weights is not None:
+        weights = weights / weights.sum()
+    return ReachableSet(model, values, frame, maker.status(row, plan), maker.diagnostics(plan), problems, weights)
+
+
+def sample_points(
+    model: InteractionModel, x: Any, n: int, *, seed: int = 0, purpose: str = "draw", method: str = "auto", proposal: Any = None,
+    on_invalid: OnInvalid = "error",
+) -> ReachableSample:  # fmt: skip
+    """n independent draws for one person."""
+    n, seed = _check_n(n), check_seed(seed)
+    maker = reacher(model)
+    frame = one_row(x, maker.names)
+    row = model.coding.encode(frame)[0]
+    problems = _start_problems(model, row, on_invalid)
+    common = {"seed": seed, "measure": model.measure}
+    if problems and on_invalid == "skip":
+        return ReachableSample(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems, **common)
+    key = content_keys(maker.names, row[None, :])[0]
+    out = np.empty((n, len(row)))
+    if method == "milp":
+        return _by_milp(maker, row, key, n, seed, purpose, frame, problems, out)
+    if method != "auto":
+        raise DesignError("unknown method", where="method", got=method, remedy="use auto or milp")
+    plan = maker.plan(row)
+    if plan.empty:
+        raise maker.empty_error(row, plan)
+    weights = np.ones(n)
+    if proposal is not None:
+        plan, weigh = Proposal.of(model, proposal).applied(plan, maker, row)
+        effects = maker.draw(row, plan, key, n, seed, purpose, out)
+        weights = weigh(out)
+    else:
+        effects = maker.draw(row, plan, key, n, seed, purpose, out)
+    status = maker.status(row, plan)
+    return ReachableSample(model, out, frame, status, maker.diagnostics(plan), problems, weights=weights, effects=effects, **common)
+
+
+def _by_milp(
+    maker: Reacher, row: FloatArray, key: int, n: int, seed: int, purpose: str, frame: Any, problems: tuple[Problem, ...], out: FloatArray
+) -> ReachableSample:
+    """The paper's Algorithm 1: propose from the box, ask the solver. Kept as an oracle and a baseline."""
+    from budge.reach.milp import rejection_sample
+    from budge.reach.results import PartDiagnostics
+    from budge.reach.streams import stream
+
+    model = maker.model
+    rng = stream(seed, key, purpose)
+    out[:] = row
+    parts = []
+    for part in model.parts:
+        if not any(f.actionable for f in part.features):
+            continue
+        x = {name: row[maker.names.index(name)] for name in part.names}
+        drawn = rejection_sample(part, x, n, rng)
+        for name, change in drawn.items():
+            out[:, maker.names.index(name)] += change
+        parts.append(PartDiagnostics(part.names, "milp", None))
+    effects = maker._effects(rng, n, row, out) if model.effects else {}
+    return ReachableSample(model, out, frame, "ok", tuple(parts), problems, seed=seed, measure="volume", weights=np.ones(n), effects=effects)
+
+
+def sample_blocks(
+    model: InteractionModel, X: Any, n: int, *, seed: int = 0, purpose: str = "draw", block_rows: int = 65_536, on_invalid: OnInvalid = "error"
+) -> Iterator[SampleBlock]:
+    """The draws of many people, block by block; a person's draws are the same whatever the block."""
+    n, seed = _check_n(n), check_seed(seed)
+    if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1:
+        raise DesignError("must be a whole number, 1 or more", where="block_rows", got=block_rows)
+    frame = table(X)
+    values = model.coding.encode(frame)
+    maker = reacher(model)
+    invalid = np.zeros(len(frame), dtype=bool)
+    if on_invalid != "keep":
+        broken = broken_people(model, values)
+        for _, who in broken:
+            invalid |= who
+        if invalid.any() and on_invalid == "error":
+            raise invalid_error(broken, frame)
+    return _stream(maker, frame, values, invalid, n, seed, purpose, max(1, block_rows // n))
+
+
+def invalid_error(broken: list[tuple[str, npt.NDArray[np.bool_]]], frame: Any) -> InvalidStartError:
+    """Who breaks what, one problem for each constraint."""
+    return InvalidStartError(
+        [
+            Problem(
+                f"row {frame.index[int(np.flatnonzero(who)[0])]}",
+                f"breaks {label} before any move" + (f" (and {int(who.sum()) - 1} more rows)" if who.sum() > 1 else ""),
+                remedy="mend the rows, or set on_invalid to skip or keep",
+            )
+            for label, who in broken
+        ]
+    )
+
+
+def _stream(
+    maker: Reacher, frame: Any, values: FloatArray, invalid: npt.NDArray[np.bool_], n: int, seed: int, purpose: str, people: int
+) -> Iterator[SampleBlock]:
+    for start in range(0, len(values), people):
+        rows = values[start : start + people]
+        keys = content_keys(maker.names, rows)
+        status, plans, drawn = [], [], []
+        for i, row in enumerate(rows):
+            if invalid[start + i]:
+                status.append("invalid_start")
+                continue
+            plan: Plan = maker.plan(row)
+            status.append(maker.status(row, plan))
+            if status[-1] != "empty":
+                plans.append(plan)
+                drawn.append(i)
+        out = np.empty((len(drawn) * n, rows.shape[1]))
+        for at, (i, plan) in enumerate(zip(drawn, plans)):
+            maker.draw(rows[i], plan, keys[i], n, seed, purpose, out[at * n : (at + 1) * n])
+        places = np.array(drawn, dtype=np.intp)
+        yield SampleBlock(maker.model, frame.iloc[start : start + people], places + start, places, tuple(status), n, out)
+
+
+def _start_problems(model: InteractionModel, row: FloatArray, on_invalid: OnInvalid) -> tuple[Problem, ...]:
+    if on_invalid not in ("error", "skip", "keep"):
+        raise DesignError("must be error, skip or keep", where="on_invalid", got=on_invalid)
+    problems = broken_at(model, dict(zip((f.name for f in model.features), row.tolist())))
+    if problems and on_invalid == "error":
+        raise InvalidStartError(problems)
+    return problems
+
+
+def _check_n(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
+        raise DesignError("the number of draws is a whole number, 1 or more", where="n", got=n)
+    return int(n)

@@ -1,0 +1,87 @@
+"""Importance sampling: draw more where a failure is likelier, and weigh each draw by p/q (paper: Using Side Information).
+
+A proposal is a distribution for some features. It is restricted to what is feasible and normalised there, so that the
+weights are exact wherever the part is counted. A feasible action that the proposal never draws is refused: no
+weight could make up for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.distributions import Distribution
+from budge.errors import DesignError, nearest
+from budge.reach.listed import Listed
+from budge.reach.reacher import Plan, Reacher
+
+if TYPE_CHECKING:
+    from budge.interaction import InteractionModel
+
+__all__ = ["Proposal"]
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A distribution for each of some features, all discrete and in counted parts."""
+
+    model: InteractionModel
+    densities: Mapping[str, Distribution]
+
+    @classmethod
+    def of(cls, model: InteractionModel, given: Mapping[str, Any]) -> Proposal:
+        """From a mapping of feature → what a spec file says under ``distribution``."""
+        densities = {}
+        for name, spec in dict(given).items():
+            if name not in model.by_name:
+                raise DesignError("no such feature", where="proposal", got=name, remedy=nearest(name, model.by_name))
+            feature = model.by_name[name]
+            if not feature.discrete:
+                raise DesignError("a proposal needs a feature that can be listed", where=f"proposal.{name}", got=feature.type)
+            densities[name] = Distribution.from_spec(spec)
+            DesignError.raise_if(densities[name].problems(feature.type, feature.levels, f"proposal.{name}"))
+        return cls(model, densities)
+
+    def applied(self, plan: Plan, maker: Reacher, row: FloatArray) -> tuple[Plan, Callable[[FloatArray], FloatArray]]:
+        """The plan that draws from the proposal, and the function that gives the weight p/q of each point."""
+        parts = []
+        factors: list[tuple[npt.NDArray[np.intp], Listed, FloatArray]] = []
+        for part, where in zip(plan.parts, maker.columns):
+            here = [name for name in part.names if name in self.densities]
+            if not here:
+                parts.append(part)
+                continue
+            if not isinstance(part, Listed):
+                raise DesignError("exact weights need a part that is counted", where=f"part {', '.join(part.names)}", got=part.method)
+            listed = Listed(part.names, part.expand(), (), part.shares())
+            q = np.ones(len(listed.changes))
+            for name in here:
+                j = part.names.index(name)
+                feature = self.model.by_name[name]
+                q = q * self.densities[name].density(row[where[j]] + listed.changes[:, j], feature.levels)
+            if (q <= 0).any():
+                lost = dict(zip(part.names, (row[where] + listed.changes[np.argmin(q)]).tolist()))
+                raise DesignError(
+                    "the proposal never draws a feasible action, which no weight can correct", where=f"part {', '.join(part.names)}", got=lost,
+                    remedy="give every feasible value a positive weight",
+                )  # fmt: skip
+            p = np.full(len(q), 1.0 / len(q)) if listed.weights is None else listed.weights
+            q = q * p / (q * p).sum()
+            parts.append(replace(listed, weights=q))
+            factors.append((where, listed, p / q))
+
+        def weigh(points: FloatArray) -> FloatArray:
+            weights = np.ones(len(points))
+            for where, listed, ratio in factors:
+                known = {change.tobytes(): r for change, r in zip(listed.changes + 0.0, ratio)}
+                moved = np.ascontiguousarray(points[:, where] - row[where]) + 0.0
+                weights *= np.array([known[m.tobytes()] for m in moved])
+            return weights
+
+        return Plan(parts, maker.columns), weigh

@@ -1,0 +1,83 @@
+"""Where people stand before they move: fine, or breaking what the interaction model says of values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.constraints import Constraint, IfThen, Reachability, Rule, Switch
+from budge.errors import Problem
+from budge.expressions.tolerance import equal, less_equal
+
+if TYPE_CHECKING:
+    from budge.interaction import InteractionModel
+
+__all__ = ["broken_at", "broken_people", "is_about_values"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def is_about_values(constraint: Constraint) -> bool:
+    """Whether it restricts values, so that a start can break it; else it restricts movements only."""
+    if isinstance(constraint, Switch):
+        return False
+    if any(layer != "value" for layer, _ in constraint.reads):
+        return False
+    expressions = []
+    if isinstance(constraint, Rule):
+        expressions = [constraint.parsed]
+    elif isinstance(constraint, IfThen):
+        expressions = [constraint.condition, constraint.consequence]
+    return not any(layer == "before" for e in expressions for layer, _ in e.vars)
+
+
+def broken_people(model: InteractionModel, values: npt.NDArray[np.float64]) -> list[tuple[str, BoolArray]]:
+    """For every bound and value constraint that somebody breaks: its label and who."""
+    place = {f.name: j for j, f in enumerate(model.features)}
+    found: list[tuple[str, BoolArray]] = []
+    for f in model.features:
+        if f.type == "fixed":
+            continue
+        low, high = f.range
+        column = values[:, place[f.name]]
+        bad = ~np.isnan(column) & ~(less_equal(low, column) & less_equal(column, high))
+        if bad.any():
+            found.append((f"bounds of {f.name}", np.asarray(bad)))
+    zero = np.zeros(len(values))
+    for c in model.constraints:
+        if not is_about_values(c):
+            continue
+        x = {name: values[:, place[name]] for name in c.scope}
+        if isinstance(c, Reachability):  # standing on a listed row is enough
+            now = np.stack([x[name] for name in c.features], axis=1)
+            good = equal(now[:, None, :], c.table()).all(axis=-1).any(axis=-1)
+        else:
+            still = dict.fromkeys(c.scope, zero)
+            good = np.broadcast_to(c.mask(x, still, still), zero.shape)
+        if not good.all():
+            found.append((c.label, ~good))
+    return found
+
+
+def broken_at(model: InteractionModel, start: Mapping[str, float]) -> tuple[Problem, ...]:
+    """The problems of one start."""
+    values = np.array([[start[f.name] for f in model.features]])
+    problems = []
+    by_label = {c.label: c for c in model.constraints}
+    for label, _ in broken_people(model, values):
+        constraint = by_label.get(label)
+        names = constraint.scope if constraint is not None else (label.removeprefix("bounds of "),)
+        got = {name: _shown(model, name, start[name]) for name in names}
+        what = constraint.describe() if constraint is not None else "outside " + str(list(model.by_name[names[0]].range))
+        problems.append(Problem(label, f"broken before any move: {what}", got, "mend the row, or set on_invalid to skip or keep"))
+    return tuple(problems)
+
+
+def _shown(model: InteractionModel, name: str, value: float) -> object:
+    feature = model.by_name[name]
+    if np.isnan(value):
+        return None
+    return feature.levels[int(value)] if feature.levels is not None else (int(value) if feature.discrete else value)

@@ -1,0 +1,215 @@
+"""Intervals, one-sided bounds, p-values and decisions from counts of hits among independent draws.
+
+All of them come from the same two tails (`budge.stats.tails`), so a bound and a p-value cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budge.errors import DesignError
+from budge.stats._checks import Claim, Floats, claim_of, fraction, fractions, hits_of_n, percent, plain, unwrap
+from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
+
+__all__ = ["Interval", "TestResult", "interval", "lower_bound", "p_value", "test", "upper_bound"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with the ends of its interval; unpacks as ``low, high``. Holds scalars or arrays."""
+
+    estimate: Any
+    low: Any
+    high: Any
+    alpha: float
+    method: str = "Clopper-Pearson"
+
+    @property
+    def width(self) -> Any:
+        """The length of the interval."""
+        return self.high - self.low
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.low, self.high))
+
+    def __len__(self) -> int:
+        return 2
+
+    def __getitem__(self, i: int) -> Any:
+        return (self.low, self.high)[i]
+
+    def __contains__(self, value: float) -> bool:
+        return bool(self.low <= value <= self.high)
+
+    def __str__(self) -> str:
+        if np.ndim(self.low):
+            return f"{np.size(self.low)} intervals at {percent(1 - self.alpha)} ({self.method})"
+        return f"{self.estimate:.4g} (between {self.low:.4g} and {self.high:.4g} at {percent(1 - self.alpha)}, {self.method})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the interval."""
+        return {key: plain(getattr(self, key)) for key in ("estimate", "low", "high", "alpha", "method")}
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What a test with a fixed number of draws says: p-value, bound and verdict. Holds scalars or arrays."""
+
+    __test__ = False  # the name is not a pytest class
+
+    hits: Any
+    n: Any
+    threshold: Any
+    alpha: float
+    claim: Claim
+    estimate: Any
+    bound: Any
+    p_value: Any
+    rejected: Any
+    least_n: Any
+
+    @property
+    def verdict(self) -> Any:
+        """The claim where it is established, `inconclusive` otherwise."""
+        return unwrap(np.where(self.rejected, self.claim, "inconclusive"))
+
+    def more(self, hits: object, n: object) -> TestResult:
+        """Refused: the verdict of this test has been seen, and further draws would make alpha untrue."""
+        raise DesignError(
+            "more draws after looking: the number of draws of this test was fixed in advance, and drawing on until it rejects makes alpha untrue",
+            where="n",
+            got=n,
+            remedy="use budge.stats.anytime_test, or start again with a fresh seed and a larger n",
+        )
+
+    def __str__(self) -> str:
+        if np.ndim(self.p_value):
+            return f"{int(np.sum(self.rejected))} of {np.size(self.p_value)} shown to be {self.claim} {self.threshold} at alpha {self.alpha:g}"
+        head = f"{self.hits} of {self.n} draws hit"
+        sign, side = ("<", "at most") if self.claim == "below" else (">", "at least")
+        tail = f"(p = {self.p_value:.3g}; at {percent(1 - self.alpha)} it is {side} {self.bound:.4g})"
+        if self.rejected:
+            return f"{head}: responsiveness is {self.claim} {self.threshold:g} {tail}"
+        short = f"; at least {self.least_n} draws are needed to show it" if self.n < self.least_n else ""
+        return f"{head}: inconclusive, rho {sign} {self.threshold:g} is not shown {tail}{short}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the test."""
+        names = ("hits", "n", "threshold", "alpha", "claim", "estimate", "bound", "p_value", "rejected", "verdict", "least_n")
+        return {name: plain(getattr(self, name)) for name in names}
+
+
+def interval(hits: object, n: object, alpha: object = 0.05) -> Interval:
+    """The exact two-sided interval for responsiveness (Prop. Certify): Clopper-Pearson.
+
+    Parameters
+    ----------
+    hits, n : int or array
+        Draws that reached the target, and all draws; independent. Arrays are taken elementwise.
+    alpha : float
+        The interval misses the truth with at most this probability, whatever the truth is.
+
+    Examples
+    --------
+    >>> print(interval(0, 29, alpha=0.05))
+    0 (between 0 and 0.1194 at 95 %, Clopper-Pearson)
+    >>> low, high = interval(5, 10)
+    >>> round(low, 4), round(high, 4)
+    (0.1871, 0.8129)
+    """
+    k, size = hits_of_n(hits, n)
+    level = fraction(alpha, "alpha")
+    low = _per_pair(k, size, lambda a, b: invert_at_least(a, b, level / 2))
+    high = _per_pair(k, size, lambda a, b: invert_at_most(a, b, level / 2))
+    return Interval(unwrap(k / size), unwrap(low), unwrap(high), level)
+
+
+def upper_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
+    """The exact one-sided upper bound (Prop. Testing): the truth is above it with probability at most alpha.
+
+    Examples
+    --------
+    >>> round(upper_bound(0, 29, alpha=0.05), 5)
+    0.09814
+    """
+    k, size = hits_of_n(hits, n)
+    level = fraction(alpha, "alpha")
+    return unwrap(_per_pair(k, size, lambda a, b: invert_at_most(a, b, level)))
+
+
+def lower_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
+    """The exact one-sided lower bound: the truth is below it with probability at most alpha.
+
+    Examples
+    --------
+    >>> round(lower_bound(29, 29, alpha=0.05), 5)
+    0.90186
+    """
+    k, size = hits_of_n(hits, n)
+    level = fraction(alpha, "alpha")
+    return unwrap(_per_pair(k, size, lambda a, b: invert_at_least(a, b, level)))
+
+
+def p_value(hits: object, n: object, threshold: object, claim: str = "below") -> Any:
+    """The exact p-value of the claim that responsiveness is below (or above) a threshold (Prop. Testing).
+
+    Parameters
+    ----------
+    hits, n : int or array
+        Draws that reached the target, and all draws.
+    threshold : float or array
+        The threshold tau.
+    claim : {"below", "above"}
+        `below` tests ``rho >= tau`` against ``rho < tau`` and gives P(K <= hits); `above` mirrors it.
+
+    Examples
+    --------
+    >>> round(p_value(0, 29, 0.1), 5)
+    0.0471
+    >>> p_value(3, 3, 0.5, claim="above")
+    0.125
+    """
+    k, size = hits_of_n(hits, n)
+    tau = fractions(threshold, "threshold")
+    tail = at_most if claim_of(claim) == "below" else at_least
+    return unwrap(np.asarray(tail(k, size, tau)))
+
+
+def test(hits: object, n: object, threshold: object, *, claim: str = "below", alpha: object = 0.05) -> TestResult:
+    """Decide whether responsiveness is below (or above) a threshold, with error at most alpha (Prop. Testing).
+
+    The claim is established if and only if the p-value is below alpha, which is the same as: the one-sided bound is beyond
+    the threshold. Too few draws give `inconclusive`; `budge.plan.check_n` refuses them before anything is drawn.
+
+    Examples
+    --------
+    >>> print(test(0, 29, 0.1))
+    0 of 29 draws hit: responsiveness is below 0.1 (p = 0.0471; at 95 % it is at most 0.09814)
+    >>> test(0, 28, 0.1).verdict
+    'inconclusive'
+    """
+    from budge.stats.planning import min_samples
+
+    k, size = hits_of_n(hits, n)
+    tau, level, side = fractions(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
+    p = np.asarray(p_value(k, size, tau, side))
+    bound = np.asarray(upper_bound(k, size, level) if side == "below" else lower_bound(k, size, level))
+    least: Any = np.vectorize(lambda t: min_samples(t, level, claim=side), otypes=[np.int64])(tau)
+    as_int = [unwrap(part.astype(np.int64)) for part in (k, size)]
+    return TestResult(as_int[0], as_int[1], unwrap(tau), level, side, unwrap(k / size), unwrap(bound), unwrap(p), unwrap(p < level), unwrap(np.asarray(least)))
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
+
+
+def _per_pair(k: Floats, n: Floats, compute: Callable[[Floats, Floats], Floats]) -> Floats:
+    """Compute once per distinct pair of counts: 10^5 people with the same n have at most n + 1 of them."""
+    if k.size < 64:
+        return np.asarray(compute(k, n))
+    flat_k, flat_n = k.ravel(), n.ravel()
+    pairs, where = np.unique(flat_k + 1j * flat_n, return_inverse=True)
+    return np.asarray(compute(pairs.real.copy(), pairs.imag.copy()))[where.ravel()].reshape(k.shape)

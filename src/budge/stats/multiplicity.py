@@ -1,0 +1,127 @@
+"""Many tests at once: adjusted p-values, and the two verdicts over a family of interaction models.
+
+`flag` and `certify` are the paper's (App. SensAnalysis). Benjamini-Hochberg comes from SciPy; Holm and Bonferroni are a few lines
+here because SciPy has neither and the package that does weighs more than all of budge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from budge.errors import DesignError
+from budge.stats._checks import Floats, fraction, one_of, percent, plain, unwrap
+
+__all__ = ["FamilyVerdict", "adjust", "certify", "flag"]
+
+METHODS = ("bh", "by", "holm", "bonferroni", "none")
+
+
+def p_values_of(values: object, where: str = "p_values") -> Floats:
+    """P-values in [0, 1] as an array of at least one dimension; missing ones are refused."""
+    if isinstance(values, (str, bytes, dict)):
+        raise DesignError("p-values must be numbers", where=where, got=values, remedy="pass an array of p-values")
+    try:
+        raw = np.atleast_1d(np.asarray(values))
+        if raw.dtype.kind == "b":
+            raise ValueError
+        p = raw.astype(np.float64)
+    except (TypeError, ValueError):
+        raise DesignError("p-values must be numbers", where=where, got=values, remedy="pass an array of p-values") from None
+    if p.shape[-1] == 0:
+        raise DesignError("an empty family: there is nothing to test", where=where, got=values, remedy="give at least one member")
+    bad = ~((p >= 0) & (p <= 1))
+    if bad.any():
+        i = int(np.flatnonzero(bad.ravel())[0])
+        raise DesignError("a p-value must lie between 0 and 1", where=f"{where}[{i}]", got=p.ravel()[i].item(), remedy="leave out what was not tested")
+    return p
+
+
+def adjust(p_values: object, method: str = "bh") -> Floats:
+    """Adjusted p-values along the last axis, in the order they came.
+
+    Parameters
+    ----------
+    p_values : array
+        One per test; further leading axes are separate families.
+    method : {"bh", "by", "holm", "bonferroni", "none"}
+        `bh` bounds the expected share of false claims among those made ("which people"; independent or positively dependent
+        tests), `by` does under any dependence; `holm` and `bonferroni` bound the probability of any false claim.
+
+    Examples
+    --------
+    >>> adjust([0.01, 0.02, 0.9], "holm").tolist()
+    [0.03, 0.04, 0.9]
+    """
+    p = p_values_of(p_values)
+    how = one_of(method, "method", METHODS)
+    m = p.shape[-1]
+    if how == "none":
+        return p.copy()
+    if how == "bonferroni":
+        return np.minimum(1.0, m * p)
+    if how == "holm":
+        order = np.argsort(p, axis=-1, kind="stable")
+        stepped = np.maximum.accumulate(np.take_along_axis(p, order, -1) * np.arange(m, 0, -1), axis=-1)
+        adjusted = np.empty_like(p)
+        np.put_along_axis(adjusted, order, np.minimum(1.0, stepped), -1)
+        return adjusted
+    from scipy.stats import false_discovery_control  # late: scipy.stats is slow to import
+
+    return np.asarray(false_discovery_control(p, axis=-1, method=how), float)
+
+
+@dataclass(frozen=True)
+class FamilyVerdict:
+    """The verdict over a family of interaction models, for one person or for each of many."""
+
+    question: str
+    p_value: Any
+    rejected: Any
+    members: int
+    alpha: float
+    method: str
+
+    def __str__(self) -> str:
+        what = "some member rejects" if self.question == "flag" else "every member rejects"
+        if np.ndim(self.p_value):
+            return f"{what} for {int(np.sum(self.rejected))} of {np.size(self.p_value)} people ({self.members} members, alpha {self.alpha:g}, {self.method})"
+        yes = what if self.rejected else f"not shown that {what}"
+        return f"{yes} (p = {self.p_value:.3g}, {self.members} members, alpha {percent(self.alpha)}, {self.method})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the verdict."""
+        return {name: plain(getattr(self, name)) for name in ("question", "p_value", "rejected", "members", "alpha", "method")}
+
+
+def flag(p_values: object, alpha: object = 0.05, *, method: str = "holm") -> FamilyVerdict:
+    """Does some member of the family reject? The smallest adjusted p-value against alpha (App. SensAnalysis, Flag).
+
+    Members run along the last axis; leading axes are people.
+
+    Examples
+    --------
+    >>> flag([0.02, 0.3]).rejected, flag([0.03, 0.3]).rejected
+    (True, False)
+    """
+    level, how = fraction(alpha, "alpha"), one_of(method, "method", ("holm", "bonferroni"))
+    p = p_values_of(p_values)
+    smallest = adjust(p, how).min(axis=-1)
+    return FamilyVerdict("flag", unwrap(smallest), unwrap(smallest < level), p.shape[-1], level, how)
+
+
+def certify(p_values: object, alpha: object = 0.05) -> FamilyVerdict:
+    """Does every member of the family reject? The largest raw p-value against alpha (App. SensAnalysis, Certify).
+
+    An intersection-union test: no correction is due, because all members have to reject.
+
+    Examples
+    --------
+    >>> certify([0.01, 0.04]).rejected, certify([0.01, 0.06]).rejected
+    (True, False)
+    """
+    level, p = fraction(alpha, "alpha"), p_values_of(p_values)
+    largest = p.max(axis=-1)
+    return FamilyVerdict("certify", unwrap(largest), unwrap(largest < level), p.shape[-1], level, "intersection-union")
