@@ -31,7 +31,7 @@ def as_target(value: object, *, classes: Iterable[object] | None = None) -> Targ
     ----------
     value
         A target; a label; a list of labels; a function; or one of the texts ``lower``, ``lower by 0.1``, ``higher``,
-        ``different``, ``score >= 0.7``, ``0.3 <= score < 0.7``. Any other text is a label, and so is any text that is one of the `classes`.
+        ``different``, ``score >= 0.7``, ``0.3 <= score < 0.7``. Any other text is a label, and so is one of the `classes`.
     classes
         The labels that the model knows.
 
