@@ -28,6 +28,7 @@ __all__ = [
     "formula_vars",
     "holds",
     "negate",
+    "row",
     "some_of",
     "substitute",
 ]
@@ -124,6 +125,25 @@ def _join(parts: Iterable[Formula], kind: type[All] | type[Some]) -> Formula:
     return kept[0] if len(kept) == 1 else kind(tuple(kept))
 
 
+def row(linear: Linear, relation: str, right: Linear | None = None) -> Formula:
+    """``linear relation 0`` without NaN or infinities: where those decide, the rest of the row has no say.
+
+    Open variables are finite numbers, so an infinite constant settles a row, and a missing number makes it false.
+    """
+    # A variable that cancels is no longer open, so a side that still holds it is of no use.
+    right = right if right is not None and right.vars <= linear.vars and right.is_finite else None
+    if not linear.vars:
+        return Truth(holds(Row(linear, relation, right), {}))
+    missing = np.logical_or.reduce(np.broadcast_arrays(*(np.isnan(c) for c in (linear.const, *linear.terms.values()))))
+    settled = missing | np.isinf(linear.const)
+    if not settled.any():
+        return Row(linear, relation, right)
+    verdict = compare(relation, np.where(missing, np.nan, linear.const), 0.0)
+    clean = Linear({var: np.where(settled, 0.0, c) for var, c in linear.terms.items()}, np.where(settled, 0.0, linear.const))
+    kept = Row(clean, relation) if clean.vars else Truth(False)
+    return some_of([Truth(settled & verdict), all_of([Truth(~settled), kept])])
+
+
 def negate(formula: Formula) -> Formula:
     """The opposite, pushed down to the rows.
 
@@ -165,7 +185,7 @@ def substitute(formula: Formula, known: Env) -> Formula:
             if linear.vars <= set(known):
                 return Truth(holds(formula, known))
             right = formula.right
-            return Row(linear.substitute(known), relation, None if right is None else right.substitute(known))
+            return row(linear.substitute(known), relation, None if right is None else right.substitute(known))
         case All(parts):
             return all_of(substitute(part, known) for part in parts)
         case Some(parts):
@@ -198,8 +218,7 @@ def holds(formula: Formula, env: Env, *, tol: float = TOLERANCE) -> Truths:
         case Row(linear, relation, right):
             if right is None:
                 return compare(relation, Linear(linear.terms, 0.0).evaluate(env), -np.asarray(linear.const), tol=tol)
-            side = right.evaluate(env)
-            return compare(relation, linear.evaluate(env) + side, side, tol=tol)
+            return compare(relation, (linear + right).evaluate(env), right.evaluate(env), tol=tol)
         case All(parts):
             return np.asarray(np.logical_and.reduce(np.broadcast_arrays(True, *(holds(part, env, tol=tol) for part in parts))))
         case Some(parts):

@@ -54,6 +54,11 @@ class Linear:
         """The variables with a coefficient that is not zero everywhere."""
         return frozenset(self.terms)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether neither NaN nor an infinity is among the numbers."""
+        return all(bool(np.all(np.isfinite(c))) for c in (self.const, *self.terms.values()))
+
     def __add__(self, other: Linear | npt.ArrayLike) -> Linear:
         with np.errstate(all="ignore"):
             if not isinstance(other, Linear):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, is_random, variables
-from .formulas import All, Formula, OneOf, Row, Some, Truth, all_of, holds, negate, some_of
+from .formulas import All, Formula, OneOf, Some, Truth, all_of, negate, row, some_of
 from .linear import Linear
 from .memo import once
 from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
@@ -129,7 +129,7 @@ class Partial:
         if sides[0] is None or sides[1] is None or len(sides[0]) * len(sides[1]) > MAX_CASES:
             return None
         pairs = product(sides[0], sides[1])
-        found = some_of(all_of([guard_a, guard_b, _row(a - b, relation, _finite(b))]) for (guard_a, a), (guard_b, b) in pairs)
+        found = some_of(all_of([guard_a, guard_b, row(a - b, relation, b)]) for (guard_a, a), (guard_b, b) in pairs)
         return found if _rows(found) <= MAX_ROWS else None
 
     def moved(self, left: Node, right: Node) -> Linear | None:
@@ -138,7 +138,7 @@ class Partial:
         if form is None:
             form = self.linear(left)
             form = None if form is None else -form
-        return None if form is None else _finite(form)
+        return form
 
     @once
     def pieces(self, node: Node) -> Pieces | None:
@@ -161,13 +161,14 @@ class Partial:
                 return total
             case Call("abs", (operand,)):
                 inner = self.linear(operand)
-                return None if inner is None else ("max", [inner, -inner])
+                return None if inner is None or not inner.is_finite else ("max", [inner, -inner])
             case Call(("min" | "max") as kind, arguments):
                 inner_pieces = [self.pieces(argument) for argument in arguments]
                 if any(p is None or p[0] not in ("=", kind) for p in inner_pieces):
                     return None
                 forms = [form for p in inner_pieces if p is not None for form in p[1]]
-                return (kind, forms) if len(forms) <= MAX_CASES else None
+                # A missing argument makes the whole missing, which the other arguments do not tell: that needs cases.
+                return (kind, forms) if len(forms) <= MAX_CASES and all(form.is_finite for form in forms) else None
             case _:
                 return None
 
@@ -209,24 +210,13 @@ class Partial:
         for chosen in product(*(option for option in options if option is not None)):
             common = all_of(guard for guard, _ in chosen)
             for i, (_, form) in enumerate(chosen):
-                rows = [_row(form - other, relation) for j, (_, other) in enumerate(chosen) if j != i]
+                rows = [row(form - other, relation) for j, (_, other) in enumerate(chosen) if j != i]
                 found.append((all_of([common, *rows]), form))
         return _possible(found)
 
 
-def _row(linear: Linear, relation: str, right: Linear | None = None) -> Formula:
-    # A variable that cancels is no longer open, so the side that still holds it is of no use.
-    row = Row(linear, relation, right if right is not None and right.vars <= linear.vars else None)
-    return row if linear.vars else Truth(holds(row, {}))
-
-
 def _rows(formula: Formula) -> int:
     return sum(map(_rows, formula.parts)) if isinstance(formula, All | Some) else 1
-
-
-def _finite(form: Linear) -> Linear | None:
-    """The form, unless it holds infinities, which cannot be moved from side to side."""
-    return None if any(np.any(np.isinf(c)) for c in (form.const, *form.terms.values())) else form
 
 
 def _arithmetic(operator: str, left: Linear | None, right: Linear | None) -> Linear | None:
@@ -259,12 +249,12 @@ def _join(parts: list[Formula | None], join: Callable[[list[Formula]], Formula])
 
 def _compare_pieces(relation: str, kind: str, forms: list[Linear], right: Linear | None) -> Formula:
     if kind == "=":
-        return _row(forms[0], relation, right)
+        return row(forms[0], relation, right)
     if relation == "==":
         return all_of([_compare_pieces(r, kind, forms, right) for r in ("<=", ">=")])
     if relation == "!=":
         return some_of([_compare_pieces(r, kind, forms, right) for r in ("<", ">")])
-    rows = [_row(form, relation, right) for form in forms]
+    rows = [row(form, relation, right) for form in forms]
     return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
 
 

@@ -15,7 +15,25 @@ import numpy as np
 from .distributions import DISTRIBUTIONS
 from .evaluate import FLIP
 from .memo import once
-from .nodes import Boolean, Call, Compare, Listing, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum, Var, walk
+from .nodes import (
+    Boolean,
+    Call,
+    Compare,
+    Listing,
+    Logic,
+    Member,
+    Name,
+    Negate,
+    Node,
+    Not,
+    Number,
+    Power,
+    Product,
+    Sum,
+    Text,
+    Var,
+    walk,
+)
 from .statics import is_truth
 from .tolerance import compare
 
@@ -281,4 +299,4 @@ def is_whole(node: Node, integers: Collection[Var]) -> bool:
         case Call(function):
             return function in DISTRIBUTIONS and DISTRIBUTIONS[function].whole
         case _:
-            return True  # a level, which stands for its code
+            return isinstance(node, Text)  # a level stands for its code
