@@ -6,6 +6,19 @@ problems are reported at once, each with its place, what was got, and a remedy.
 
 from budge.spec.reading import features_from, model_from, parse, read_model
 from budge.spec.schema import json_schema
+from budge.spec.suggest import Suggestion, suggest
+from budge.spec.tables import read_table
 from budge.spec.writing import to_text, write_model
 
-__all__ = ["features_from", "json_schema", "model_from", "parse", "read_model", "to_text", "write_model"]
+__all__ = [
+    "Suggestion",
+    "features_from",
+    "json_schema",
+    "model_from",
+    "parse",
+    "read_model",
+    "read_table",
+    "suggest",
+    "to_text",
+    "write_model",
+]

@@ -1,0 +1,129 @@
+"""Dummies that belong together: one-hot groups and thermometers, as far as every row agrees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Finding", "find_groups"]
+
+_CUT = re.compile(r"[_=.:\-/ <>≤≥]+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A joint constraint that holds in the data: a suggestion to confirm, never a fact about the world.
+
+    `support` is the number of rows that could have broken it: all rows of a group, the rows where a condition holds.
+    """
+
+    kind: str
+    spec: Mapping[str, Any]
+    support: int
+    rows: int
+    remark: str = ""
+    encoding: bool = False  # a group of dummies: holds by construction, if it holds at all
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the finding, for ``--json``."""
+        record = {"kind": self.kind, "constraint": dict(self.spec), "support": self.support, "rows": self.rows}
+        return {**record, "remark": self.remark} if self.remark else record
+
+    @property
+    def seen(self) -> str:
+        """Its support in words."""
+        return f"seen in {self.support} of {self.rows} rows"
+
+
+def find_groups(dummies: Mapping[str, npt.NDArray[np.float64]]) -> list[Finding]:
+    """One-hot groups and thermometers among columns of zeros and ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [f.kind for f in find_groups({"home_rent": np.array([1.0, 0, 0]), "home_own": np.array([0.0, 1, 1])})]
+    ['one_hot']
+    """
+    names = list(dummies)
+    if len(names) < 2:
+        return []
+    table = np.column_stack([dummies[n] for n in names])
+    whole = ~np.isnan(table).any(axis=1)  # rows without a missing dummy
+    table = table[whole]
+    if not len(table):
+        return []
+    together = table.T.astype(np.float32) @ table.astype(np.float32)  # rows in which both are on
+    place = {name: j for j, name in enumerate(names)}
+    found: list[Finding] = []
+    taken: set[str] = set()
+    for group in _candidates(names):
+        if not taken.isdisjoint(group):
+            continue
+        finding = _group([place[n] for n in group], names, table, together, _shared_prefix(group))
+        if finding is not None:
+            found.append(finding)
+            taken |= set(group)
+    return found
+
+
+def _candidates(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    """Groups worth a look: names with one beginning (the longest groups first), runs of neighbours, pairs."""
+    begun: dict[str, list[str]] = {}
+    for name in names:
+        for cut in _CUT.finditer(name):
+            if cut.start():
+                begun.setdefault(name[: cut.start()], []).append(name)
+    seen: set[tuple[str, ...]] = set()
+    for group in sorted((tuple(g) for g in begun.values() if len(g) > 1), key=len, reverse=True):
+        if group not in seen:
+            seen.add(group)
+            yield group
+    for i in range(len(names)):
+        for j in range(min(i + 30, len(names)), i + 1, -1):
+            yield tuple(names[i:j])
+    for i, a in enumerate(names):
+        for b in names[i + 1 :]:
+            yield (a, b)
+
+
+def _shared_prefix(group: Sequence[str]) -> bool:
+    heads = [{name[: cut.start()] for cut in _CUT.finditer(name) if cut.start()} for name in group]
+    return bool(set.intersection(*heads))
+
+
+def _group(
+    columns: list[int],
+    names: Sequence[str],
+    table: npt.NDArray[np.float64],
+    together: npt.NDArray[np.float32],
+    related: bool,
+) -> Finding | None:
+    """What the group is, if anything; neighbours without a shared name need a stronger sign than related ones."""
+    both = together[np.ix_(columns, columns)]
+    on = np.diag(both)
+    n = len(table)
+    apart = bool((both - np.diag(on) == 0).all())
+    if apart and on.sum() == n:
+        numbered = all(re.search(r"\d", names[j]) for j in columns)
+        remark = "the names hold numbers: an ordinal group, if they rank" if numbered and len(columns) > 2 else ""
+        return Finding("one_hot", {"one_hot": {"features": [names[j] for j in columns]}}, n, n, remark, encoding=True)
+    if not related:
+        return None
+    if apart and len(columns) > 2:
+        least = {"one_hot": {"features": [names[j] for j in columns], "relation": "<="}}
+        return Finding(
+            "one_hot", least, n, n, f"none of them is on in {int(n - on.sum())} rows: a level without a dummy?", encoding=True
+        )
+    order = sorted(range(len(columns)), key=lambda k: -on[k])
+    nested = all(both[order[k], order[k + 1]] == on[order[k + 1]] for k in range(len(order) - 1))
+    if nested and len(set(on.tolist())) == len(on):  # a dummy is on only where all more common ones are
+        features = [names[columns[k]] for k in order]
+        return Finding(
+            "thermometer", {"thermometer": {"features": features}}, n, n, "from the most to the least common", encoding=True
+        )
+    return None

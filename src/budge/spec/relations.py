@@ -1,0 +1,150 @@
+"""What else holds in every row: implications between conditions, and exact linear relations between numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.expressions import quote
+from budge.expressions.tolerance import equal
+from budge.spec.groups import Finding
+
+__all__ = ["find_implications", "find_linear"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+BY_CHANCE = 1e-6  #: an implication is listed if independent columns would show it less often than this
+MOST_IMPLICATIONS = 40
+MOST_ROWS = 20_000  # rows on which relations are looked for; all rows are asked before one is listed
+
+
+def find_implications(
+    dummies: Mapping[str, FloatArray], counts: Mapping[str, FloatArray], categories: Mapping[str, Any], groups: Sequence[set[str]]
+) -> tuple[list[Finding], int]:
+    """Conditions that bring another with them in every row, and how many more there are.
+
+    First the flag of an empty count (``none == 1`` where ``count == 0``), then dummies and levels among each other.
+    Columns in one of the `groups` are not compared with each other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> count = np.arange(40.0) % 4
+    >>> found, _ = find_implications({"none": (count == 0) * 1.0}, {"count": count}, {}, [])
+    >>> [(f.spec["if_then"]["if"], f.spec["if_then"]["then"], f.support) for f in found]
+    [('none == 1', 'count == 0', 10), ('none == 0', 'count >= 1', 30)]
+    """
+    flags = list(_flags(dummies, counts))
+    facts = [_Fact(name, f"{quote(name)} == 1", f"{quote(name)} == 0", values == 1) for name, values in dummies.items()]
+    for name, column in categories.items():
+        for level in column.dropna().unique():
+            word = repr(level.item() if isinstance(level, np.generic) else level)
+            facts.append(
+                _Fact(name, f"{quote(name)} == {word}", f"{quote(name)} != {word}", np.asarray(column == level, dtype=bool))
+            )
+    ranked = sorted(_between(facts, groups), key=lambda pair: pair[0])
+    return [*flags, *(f for _, f in ranked[:MOST_IMPLICATIONS])], max(0, len(ranked) - MOST_IMPLICATIONS)
+
+
+@dataclass(frozen=True)
+class _Fact:
+    """A condition on one column, its opposite, and the rows where it holds."""
+
+    name: str
+    holds: str
+    fails: str
+    rows: BoolArray
+
+
+def _flags(dummies: Mapping[str, FloatArray], counts: Mapping[str, FloatArray]) -> Iterator[Finding]:
+    for flag, on in dummies.items():
+        for name, count in counts.items():
+            use = ~(np.isnan(on) | np.isnan(count))
+            if not use.any() or np.nanmin(count) != 0:
+                continue
+            zero, up, n = count[use] == 0, on[use] == 1, int(use.sum())
+            p, q = float(up.mean()), float(zero.mean())
+            for value, same, agree in ((1, up == zero, p * q + (1 - p) * (1 - q)), (0, up != zero, p * (1 - q) + q * (1 - p))):
+                if same.all() and 0 < p < 1 and n * math.log(agree) < math.log(BY_CHANCE):
+                    whole = bool((count[use] == np.round(count[use])).all())
+                    none = {"if": f"{quote(flag)} == {value}", "then": f"{quote(name)} == 0"}
+                    some = {
+                        "if": f"{quote(flag)} == {1 - value}",
+                        "then": f"{quote(name)} >= 1" if whole else f"{quote(name)} > 0",
+                    }
+                    yield Finding("if_then", {"if_then": none}, int((up == value).sum()), n)
+                    yield Finding("if_then", {"if_then": some}, int((up != value).sum()), n)
+
+
+def _between(facts: Sequence[_Fact], groups: Sequence[set[str]]) -> Iterator[tuple[float, Finding]]:
+    """Implications among conditions that independent columns would hardly show, with how hardly (a log probability)."""
+    if not facts:
+        return
+    table = np.column_stack([fact.rows for fact in facts]).astype(np.float32)
+    both, n = table.T @ table, len(table)
+    on = np.diag(both)
+    for i, a in enumerate(facts):
+        sure = {b.name for j, b in enumerate(facts) if j != i and both[i, j] == on[i]}  # b is settled: what it is not goes unsaid
+        for j, b in enumerate(facts):
+            if a.name == b.name or any(a.name in g and b.name in g for g in groups) or not 0 < on[i] < n or not 0 < on[j] < n:
+                continue
+            if both[i, j] == on[i] and (on[i] < on[j] or i < j):  # two that always go together are said once
+                chance, then = math.log(float(on[j]) / n), b.holds
+            elif both[i, j] == 0 and i < j and b.name not in sure:
+                chance, then = math.log1p(-float(on[j]) / n), b.fails
+            else:
+                continue
+            if float(on[i]) * chance < math.log(BY_CHANCE):
+                yield float(on[i]) * chance, Finding("if_then", {"if_then": {"if": a.holds, "then": then}}, int(on[i]), n)
+
+
+def find_linear(numbers: Mapping[str, FloatArray]) -> list[Finding]:
+    """Exact linear relations with small rational coefficients, each column explained by earlier ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a, b = np.arange(30.0) % 7, np.arange(30.0) % 5
+    >>> find_linear({"a": a, "b": b, "total": a + b + 1})[0].spec
+    {'linear': {'coefficients': {'total': 1, 'a': -1, 'b': -1}, 'relation': '==', 'constant': 1}}
+    """
+    names = list(numbers)
+    if len(names) < 2:
+        return []
+    table = np.column_stack([numbers[n] for n in names])
+    table = table[np.isfinite(table).all(axis=1)]
+    n = len(table)
+    if n < len(names) + 10:
+        return []
+    some = table[np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(int)]
+    found, free = [], [np.ones(len(some))]
+    kept: list[int] = []
+    for j, name in enumerate(names):
+        basis, wanted = np.column_stack(free), some[:, j]
+        scale = np.abs(basis).max(axis=0)
+        weights = np.linalg.lstsq(basis / scale, wanted, rcond=None)[0] / scale
+        size = float(np.abs(wanted).max())
+        if size == 0 or float(np.abs(basis @ weights - wanted).max()) > 1e-8 * size:
+            free.append(wanted)
+            kept.append(j)
+            continue
+        exact = [Fraction(float(w)).limit_denominator(60) for w in weights]
+        terms = {names[k]: f for k, f in zip(kept, exact[1:]) if f != 0}
+        right = sum((float(f) * table[:, names.index(k)] for k, f in terms.items()), np.full(n, float(exact[0])))
+        if terms and bool(equal(table[:, j], right).all()):
+            found.append(_relation(name, terms, exact[0], n))
+    return found
+
+
+def _relation(name: str, terms: Mapping[str, Fraction], constant: Fraction, n: int) -> Finding:
+    common = math.lcm(constant.denominator, *(f.denominator for f in terms.values()))
+    coefficients = {name: common, **{k: int(-f * common) for k, f in terms.items()}}
+    return Finding(
+        "linear", {"linear": {"coefficients": coefficients, "relation": "==", "constant": int(constant * common)}}, n, n
+    )

@@ -1,0 +1,117 @@
+"""CSV files in: what is wrong with a file is said with its line, and nothing is renamed or guessed away."""
+
+from __future__ import annotations
+
+import csv
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from budge.errors import DataError, StorageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["read_table"]
+
+#: Signs for a missing number. In a column of texts only an empty cell is missing: "None" and "NA" may be levels.
+_MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "<NA>", "null", "NULL", "None", "#N/A"])
+
+
+def read_table(path: str | Path) -> pd.DataFrame:
+    """Read a CSV file (or .tsv) with a header line in UTF-8.
+
+    A first column without a name, such as pandas writes for its index, labels the rows.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> _ = Path("people.csv").write_text("age,housing\\n40,rent\\n31,None\\n")
+    >>> read_table("people.csv")["housing"].tolist()
+    ['rent', 'None']
+    """
+    import pandas as pd
+
+    path = Path(path)
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    header = _header(path, separator)
+    labelled = header[0] == "" and len(header) > 1
+    try:
+        frame = pd.read_csv(
+            path,
+            sep=separator,
+            encoding="utf-8-sig",
+            keep_default_na=False,
+            na_values=[""],
+            index_col=0 if labelled else False,
+            low_memory=False,
+            on_bad_lines="error",
+        )
+    except pd.errors.EmptyDataError:
+        raise DataError("the file is empty", where=path.name) from None
+    except pd.errors.ParserError as error:
+        raise DataError(
+            f"is not a table: {str(error).removeprefix('Error tokenizing data. C error: ').strip()}", where=path.name
+        ) from None
+    except UnicodeDecodeError as error:
+        at = _bad_byte(path)
+        raise DataError(
+            f"is not UTF-8{at}", where=path.name, got=error.object[error.start : error.start + 1], remedy="save it as UTF-8"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot be read: {error}", where=str(path)) from None
+    frame.index.name = None
+    for column in frame.columns:
+        if frame[column].dtype.kind not in "biuf":
+            frame[column] = _numbers(frame[column])
+    return frame
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """The column names as they stand; pandas would rename those that occur twice."""
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        raise StorageError("there is no such file", where=str(path), remedy="check the path") from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot be opened: {getattr(error, 'strerror', None) or error}", where=str(path)) from None
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise DataError("is not a regular file", where=str(path), remedy="give the path of a CSV file")
+        start = file.read(10_000_000)
+    if not start.strip():
+        raise DataError("the file is empty", where=path.name)
+    if b"\0" in start:
+        raise DataError(f"has a NUL byte at byte {start.index(0)}", where=path.name, remedy="a table is a CSV file, in text")
+    lines = start.decode("utf-8-sig", errors="replace").splitlines()
+    header = next(iter(csv.reader(lines, delimiter=separator)), [])
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataError("column labels occur twice", where=path.name, got=twice, remedy="rename the columns")
+    blank = [i for i, name in enumerate(header, 1) if not name.strip() and i > 1]
+    if blank:
+        raise DataError(f"column {blank[0]} has no name", where=path.name, remedy="name every column")
+    return header
+
+
+def _bad_byte(path: Path) -> str:
+    try:
+        path.read_bytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        return f" at byte {error.start} (line {error.object.count(10, 0, error.start) + 1})"
+    except OSError:
+        pass
+    return ""
+
+
+def _numbers(column: pd.Series) -> pd.Series:
+    """A column of numbers and signs for missing ones as numbers; any other as it is."""
+    import pandas as pd
+
+    text = column.astype(object)
+    gone = text.isna() | text.isin(_MISSING)
+    if gone.all() or not gone.any():
+        return column
+    numbers = pd.to_numeric(text.where(~gone), errors="coerce")
+    return numbers if bool((numbers.isna() == gone).all()) else column
