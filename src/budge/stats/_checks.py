@@ -75,7 +75,9 @@ def fractions(value: object, where: str, *, zero: bool = False, one: bool = Fals
     ok = (result > 0) & (result < 1) | (zero & (result == 0)) | (one & (result == 1))
     if not ok.all():
         i = int(np.flatnonzero(~ok.ravel())[0])
-        raise DesignError(f"{where} must lie between 0 and 1", where=f"{where}[{i}]", got=raw.ravel()[i].item(), remedy="choose a value inside")
+        raise DesignError(
+            f"{where} must lie between 0 and 1", where=f"{where}[{i}]", got=raw.ravel()[i].item(), remedy="choose a value inside"
+        )
     return result
 
 
@@ -107,7 +109,10 @@ def counts(value: object, where: str, *, least: int = 0) -> Floats:
     if bad.any():
         i = int(np.flatnonzero(bad.ravel())[0])
         raise DesignError(
-            f"{where} must hold whole numbers of at least {least}", where=f"{where}[{i}]", got=raw.ravel()[i].item(), remedy="pass counts of draws"
+            f"{where} must hold whole numbers of at least {least}",
+            where=f"{where}[{i}]",
+            got=raw.ravel()[i].item(),
+            remedy="pass counts of draws",
         )
     return result
 
@@ -124,11 +129,18 @@ def hits_of_n(hits: object, n: object) -> tuple[Floats, Floats]:
     try:
         k, size = np.broadcast_arrays(k, size)
     except ValueError:
-        raise DesignError(f"hits and n have shapes that do not fit: {k.shape} and {size.shape}", where="hits", remedy="one n for each count of hits") from None
+        raise DesignError(
+            f"hits and n have shapes that do not fit: {k.shape} and {size.shape}",
+            where="hits",
+            remedy="one n for each count of hits",
+        ) from None
     if (k > size).any():
         i = int(np.flatnonzero((k > size).ravel())[0])
         raise DesignError(
-            "more hits than draws", where="hits" if k.ndim == 0 else f"hits[{i}]", got=int(k.ravel()[i]), remedy=f"at most n = {int(size.ravel()[i])}"
+            "more hits than draws",
+            where="hits" if k.ndim == 0 else f"hits[{i}]",
+            got=int(k.ravel()[i]),
+            remedy=f"at most n = {int(size.ravel()[i])}",
         )
     return k, size
 

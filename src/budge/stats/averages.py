@@ -51,14 +51,38 @@ class Average:
         return iter((self.low, self.high))
 
     def __str__(self) -> str:
-        whom = f"over these {self.rows} rows" if self.over == "these" else f"over the population of which {self.rows} rows were sampled"
+        whom = (
+            f"over these {self.rows} rows"
+            if self.over == "these"
+            else f"over the population of which {self.rows} rows were sampled"
+        )
         kind = "exact" if self.exact else "approximate"
-        tail = "" if self.p_value is None else f"; {self.claim} {self.threshold:g}: {'shown' if self.rejected else 'not shown'} (p = {self.p_value:.3g})"
-        return f"mean responsiveness {whom} is {self.estimate:.4g}, between {self.low:.4g} and {self.high:.4g} at {percent(1 - self.alpha)} ({self.method}, {kind}){tail}"
+        tail = (
+            ""
+            if self.p_value is None
+            else f"; {self.claim} {self.threshold:g}: {'shown' if self.rejected else 'not shown'} (p = {self.p_value:.3g})"
+        )
+        ends = f"between {self.low:.4g} and {self.high:.4g} at {percent(1 - self.alpha)}"
+        return f"mean responsiveness {whom} is {self.estimate:.4g}, {ends} ({self.method}, {kind}){tail}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the average."""
-        names = ("estimate", "low", "high", "bound", "p_value", "rejected", "rows", "draws", "over", "method", "exact", "alpha", "claim", "threshold")
+        names = (
+            "estimate",
+            "low",
+            "high",
+            "bound",
+            "p_value",
+            "rejected",
+            "rows",
+            "draws",
+            "over",
+            "method",
+            "exact",
+            "alpha",
+            "claim",
+            "threshold",
+        )
         return {name: plain(getattr(self, name)) for name in names}
 
 
@@ -88,13 +112,15 @@ def average(
 
     Notes
     -----
-    `pooled` with equal draws is exact although rows differ: the count is a sum of unlike coins, whose tails are no heavier than the
-    binomial's with the same mean (Hoeffding 1956). With unequal draws, Hoeffding's inequality takes over.
+    `pooled` with equal draws is exact although rows differ: the count is a sum of unlike coins, whose tails are no heavier than
+    the binomial's with the same mean (Hoeffding 1956). With unequal draws, Hoeffding's inequality takes over.
 
     Examples
     --------
-    >>> print(average([0, 1, 0, 0, 1, 0, 0, 0], over="population", threshold=0.9))
-    mean responsiveness over the population of which 8 rows were sampled is 0.25, between 0.03185 and 0.6509 at 95 % (one-per-row, exact); below 0.9: shown (p = 2.34e-05)
+    >>> print(average([0, 2, 1, 0], 2, over="these"))
+    mean responsiveness over these 4 rows is 0.375, between 0.08523 and 0.7551 at 95 % (pooled, exact)
+    >>> average([0, 1, 0, 0, 1, 0, 0, 0], over="population", threshold=0.9).verdict
+    'below'
     """
     k, m = (np.atleast_1d(part).ravel() for part in hits_of_n(hits, draws))
     if not k.size:
@@ -111,16 +137,22 @@ def average(
             remedy='take one draw per row, or method="clustered" (approximate) or "bounded" (guaranteed); or over="these"',
         )
     if whom == "these" and how not in ("auto", "pooled"):
-        raise DesignError(f"method {how!r} is for population claims", where="method", got=method, remedy='method="pooled", or over="population"')
+        raise DesignError(
+            f"method {how!r} is for population claims", where="method", got=method, remedy='method="pooled", or over="population"'
+        )
     if how == "auto":
         how = "pooled" if whom == "these" else "one-per-row"
     low, high, bound, p, name = _compute(k, m, how, side, level, tau)
     rejected = None if p is None else bool(p < level)
     estimate = float((k / m).mean())
-    return Average(estimate, low, high, bound, p, rejected, k.size, int(m.sum()), whom, name, how != "clustered", level, side, tau)
+    return Average(
+        estimate, low, high, bound, p, rejected, k.size, int(m.sum()), whom, name, how != "clustered", level, side, tau
+    )
 
 
-def _compute(k: Floats, m: Floats, how: str, claim: Claim, alpha: float, tau: float | None) -> tuple[float, float, float, float | None, str]:
+def _compute(
+    k: Floats, m: Floats, how: str, claim: Claim, alpha: float, tau: float | None
+) -> tuple[float, float, float, float | None, str]:
     if how == "clustered":
         return *_clustered(k / m, m, claim, alpha, tau), "clustered"
     if how == "bounded":
@@ -171,7 +203,9 @@ def _clustered(x: Floats, m: Floats, claim: Claim, alpha: float, tau: float | No
     promise far too much (simulated error 0.116 at nominal 0.05 with 30 rows); with it the simulated error stays at alpha.
     """
     if x.size < 2:
-        raise DesignError("one row says nothing about the spread between rows", where="hits", got=x.size, remedy="sample more rows")
+        raise DesignError(
+            "one row says nothing about the spread between rows", where="hits", got=x.size, remedy="sample more rows"
+        )
 
     def effective(values: Floats) -> tuple[float, float]:
         mean, spread = values.mean(), np.append(values, 1.0).var(ddof=1)

@@ -80,7 +80,7 @@ class TestResult:
     def more(self, hits: object, n: object) -> TestResult:
         """Refused: the verdict of this test has been seen, and further draws would make alpha untrue."""
         raise DesignError(
-            "more draws after looking: the number of draws of this test was fixed in advance, and drawing on until it rejects makes alpha untrue",
+            "more draws after looking: the number was fixed in advance, and drawing on until the test rejects breaks alpha",
             where="n",
             got=n,
             remedy="use budge.stats.anytime_test, or start again with a fresh seed and a larger n",
@@ -88,7 +88,8 @@ class TestResult:
 
     def __str__(self) -> str:
         if np.ndim(self.p_value):
-            return f"{int(np.sum(self.rejected))} of {np.size(self.p_value)} shown to be {self.claim} {self.threshold} at alpha {self.alpha:g}"
+            shown = f"{int(np.sum(self.rejected))} of {np.size(self.p_value)}"
+            return f"{shown} shown to be {self.claim} {self.threshold} at alpha {self.alpha:g}"
         head = f"{self.hits} of {self.n} draws hit"
         sign, side = ("<", "at most") if self.claim == "below" else (">", "at least")
         tail = f"(p = {self.p_value:.3g}; at {percent(1 - self.alpha)} it is {side} {self.bound:.4g})"
@@ -179,7 +180,14 @@ def p_value(hits: object, n: object, threshold: object, claim: str = "below") ->
     return unwrap(np.asarray(tail(k, size, tau)))
 
 
-def test(hits: object, n: object, threshold: object, *, claim: str = "below", alpha: object = 0.05) -> TestResult:
+def test(
+    hits: object,
+    n: object,
+    threshold: object,
+    *,
+    claim: str = "below",  # noqa: PT028
+    alpha: object = 0.05,  # noqa: PT028
+) -> TestResult:
     """Decide whether responsiveness is below (or above) a threshold, with error at most alpha (Prop. Testing).
 
     The claim is established if and only if the p-value is below alpha, which is the same as: the one-sided bound is beyond
@@ -200,7 +208,18 @@ def test(hits: object, n: object, threshold: object, *, claim: str = "below", al
     bound = np.asarray(upper_bound(k, size, level) if side == "below" else lower_bound(k, size, level))
     least: Any = np.vectorize(lambda t: min_samples(t, level, claim=side), otypes=[np.int64])(tau)
     as_int = [unwrap(part.astype(np.int64)) for part in (k, size)]
-    return TestResult(as_int[0], as_int[1], unwrap(tau), level, side, unwrap(k / size), unwrap(bound), unwrap(p), unwrap(p < level), unwrap(np.asarray(least)))
+    return TestResult(
+        as_int[0],
+        as_int[1],
+        unwrap(tau),
+        level,
+        side,
+        unwrap(k / size),
+        unwrap(bound),
+        unwrap(p),
+        unwrap(p < level),
+        unwrap(np.asarray(least)),
+    )
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported

@@ -1,7 +1,8 @@
 """Bounds for the mean of bounded draws, without any assumption on their distribution: betting.
 
-A gambler starts with 1 and bets before each draw that the mean is larger than m, staking what the past draws suggest. If the mean is
-m or less, the wealth is a supermartingale and passes 1/alpha with probability at most alpha. So the m at which it does pass are excluded.
+A gambler starts with 1 and bets before each draw that the mean is larger than m, staking what the past draws suggest. If the
+mean is m or less, the wealth is a supermartingale and passes 1/alpha with probability at most alpha: the m at which it does are
+excluded.
 Never needs a normal approximation, adapts to small variance, and holds at any stopping time. The bets follow the empirical
 variance (the predictable plug-in of Waudby-Smith and Ramdas, 2024). By hand: no maintained package for it builds here.
 """
@@ -27,7 +28,12 @@ def values_of(values: object, where: str = "values") -> Floats:
         raise DesignError(f"{where} is empty: nothing was drawn", where=where, got=values, remedy="draw at least once")
     if not np.isfinite(flat).all():
         i = int(np.flatnonzero(~np.isfinite(flat))[0])
-        raise DesignError(f"{where} must be finite", where=f"{where}[{i}]", got=flat[i].item(), remedy="count answers that are missing as unresolved")
+        raise DesignError(
+            f"{where} must be finite",
+            where=f"{where}[{i}]",
+            got=flat[i].item(),
+            remedy="count answers that are missing as unresolved",
+        )
     return flat
 
 
@@ -38,7 +44,7 @@ def stakes(x: Floats, alpha: float) -> Floats:
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (t + 1)
     before = np.concatenate([[0.25], variance[:-1]])
     # The best constant stake for n draws of that variance; n is fixed in advance here, so it may be used.
-    return np.sqrt(2 * np.log(1 / alpha) / (before * x.size))
+    return np.asarray(np.sqrt(2 * np.log(1 / alpha) / (before * x.size)))
 
 
 def lower_mean(x: Floats, alpha: float) -> float:
@@ -79,10 +85,20 @@ def bounded_mean(values: object, low: object, high: object, *, alpha: object = 0
     x, a, b, level = values_of(values), number(low, "low"), number(high, "high"), fraction(alpha, "alpha")
     which = one_of(side, "side", ("both", "lower", "upper"))
     if not (np.isfinite(a) and np.isfinite(b) and a < b):
-        raise DesignError("the range must be finite and its lower end below the upper", where="low", got=[low, high], remedy="give the range that no value leaves")
+        raise DesignError(
+            "the range must be finite and its lower end below the upper",
+            where="low",
+            got=[low, high],
+            remedy="give the range that no value leaves",
+        )
     if x.min() < a or x.max() > b:
         worst = x[(x < a) | (x > b)][0].item()
-        raise DesignError(f"a value lies outside the range {a:g} to {b:g}", where="values", got=worst, remedy="give the range that no value leaves")
+        raise DesignError(
+            f"a value lies outside the range {a:g} to {b:g}",
+            where="values",
+            got=worst,
+            remedy="give the range that no value leaves",
+        )
     unit = (x - a) / (b - a)
     each = level / 2 if which == "both" else level
     lower = a + (b - a) * lower_mean(unit, each) if which != "upper" else a

@@ -43,11 +43,15 @@ class Difference:
     def __str__(self) -> str:
         if np.ndim(self.estimate):
             return f"{np.size(self.estimate)} differences ({self.method})"
-        return f"difference {self.estimate:+.4g} (between {self.low:+.4g} and {self.high:+.4g} at {percent(1 - self.alpha)}; p = {self.p_value:.3g}; {self.method})"
+        ends = f"between {self.low:+.4g} and {self.high:+.4g} at {percent(1 - self.alpha)}"
+        return f"difference {self.estimate:+.4g} ({ends}; p = {self.p_value:.3g}; {self.method})"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the difference."""
-        return {name: plain(getattr(self, name)) for name in ("estimate", "low", "high", "p_greater", "p_less", "p_value", "alpha", "method")}
+        return {
+            name: plain(getattr(self, name))
+            for name in ("estimate", "low", "high", "p_greater", "p_less", "p_value", "alpha", "method")
+        }
 
 
 def difference(hits: object, n: object, hits2: object, n2: object, *, alpha: object = 0.05) -> Difference:
@@ -56,7 +60,7 @@ def difference(hits: object, n: object, hits2: object, n2: object, *, alpha: obj
     Examples
     --------
     >>> print(difference(45, 100, 20, 100))
-    difference +0.25 (between +0.05127 and +0.4342 at 95 %; p = 0.000256; two samples, exact)
+    difference +0.25 (between +0.03255 and +0.4481 at 95 %; p = 0.000259; two samples, exact)
     """
     level = fraction(alpha, "alpha")
     (k1, m1), (k2, m2) = hits_of_n(hits, n), hits_of_n(hits2, n2)
@@ -69,7 +73,13 @@ def difference(hits: object, n: object, hits2: object, n2: object, *, alpha: obj
     total = (m1 + m2).astype(np.int64), (k1 + k2).astype(np.int64), m1.astype(np.int64)
     greater, less = hypergeom.sf(k1 - 1, *total), hypergeom.cdf(k1, *total)
     return Difference(
-        unwrap(np.asarray(k1 / m1 - k2 / m2)), one.low - two.high, one.high - two.low, unwrap(np.asarray(greater)), unwrap(np.asarray(less)), level, "two samples, exact"
+        unwrap(np.asarray(k1 / m1 - k2 / m2)),
+        one.low - two.high,
+        one.high - two.low,
+        unwrap(np.asarray(greater)),
+        unwrap(np.asarray(less)),
+        level,
+        "two samples, exact",
     )
 
 
@@ -91,7 +101,9 @@ def paired_difference(only_first: object, only_second: object, n: object, *, alp
     level = fraction(alpha, "alpha")
     (b, size), (c, _) = hits_of_n(only_first, n), hits_of_n(only_second, n)
     if (b + c > size).any():
-        raise DesignError("more disagreements than draws", where="only_second", got=plain(c), remedy="each draw disagrees in one way at most")
+        raise DesignError(
+            "more disagreements than draws", where="only_second", got=plain(c), remedy="each draw disagrees in one way at most"
+        )
     one, two = interval(b, size, level / 2), interval(c, size, level / 2)
     apart = np.maximum(b + c, 1.0)
     greater = np.where(b + c > 0, at_least(b, apart, np.float64(0.5)), 1.0)
@@ -119,7 +131,12 @@ class Ablation:
 
 
 def relaxation(
-    relaxed: tuple[int, int], original: tuple[int, int], *, sizes: tuple[float, float] | None = None, inside: tuple[int, int] | None = None, alpha: object = 0.05
+    relaxed: tuple[int, int],
+    original: tuple[int, int],
+    *,
+    sizes: tuple[float, float] | None = None,
+    inside: tuple[int, int] | None = None,
+    alpha: object = 0.05,
 ) -> Ablation:
     """The change of responsiveness when a constraint is relaxed; both sets sampled. It may be negative: more actions can dilute.
 

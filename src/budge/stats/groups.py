@@ -27,8 +27,13 @@ class GroupReport:
 
     def __str__(self) -> str:
         lines = [f"all together at {percent(1 - self.alpha)}:"]
-        lines += [f"  {name}: {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})" for name, found in self.intervals.items()]
-        lines += [f"  {a} - {b}: {d.estimate:+.4g} (between {d.low:+.4g} and {d.high:+.4g})" for (a, b), d in self.differences.items()]
+        lines += [
+            f"  {name}: {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})"
+            for name, found in self.intervals.items()
+        ]
+        lines += [
+            f"  {a} - {b}: {d.estimate:+.4g} (between {d.low:+.4g} and {d.high:+.4g})" for (a, b), d in self.differences.items()
+        ]
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -70,16 +75,16 @@ def group_intervals(counts: Mapping[str, tuple[int, int]], *, alpha: object = 0.
 def compare_groups(counts: Mapping[str, tuple[int, int]], *, alpha: object = 0.05, reference: str | None = None) -> GroupReport:
     """Intervals for all groups and for all their differences (or those from a reference group), valid together.
 
-    The differences are read off the groups' simultaneous intervals, so they cost nothing more: whenever all groups are covered, so
-    is every difference. Their p-values are Bonferroni-adjusted over the pairs.
+    The differences are read off the groups' simultaneous intervals, so they cost nothing more: whenever all groups are covered,
+    so is every difference. Their p-values are Bonferroni-adjusted over the pairs.
 
     Examples
     --------
     >>> print(compare_groups({"f": (10, 100), "m": (45, 100)}))
     all together at 95 %:
-      f: 0.1 (between 0.0431 and 0.1903)
-      m: 0.45 (between 0.3378 and 0.5661)
-      f - m: -0.35 (between -0.523 and -0.1475)
+      f: 0.1 (between 0.04392 and 0.1876)
+      m: 0.45 (between 0.3375 and 0.5663)
+      f - m: -0.35 (between -0.5224 and -0.1499)
     """
     rows, level = _groups_of(counts), fraction(alpha, "alpha")
     found = group_intervals(counts, alpha=level)

@@ -35,7 +35,12 @@ def p_values_of(values: object, where: str = "p_values") -> Floats:
     bad = ~((p >= 0) & (p <= 1))
     if bad.any():
         i = int(np.flatnonzero(bad.ravel())[0])
-        raise DesignError("a p-value must lie between 0 and 1", where=f"{where}[{i}]", got=p.ravel()[i].item(), remedy="leave out what was not tested")
+        raise DesignError(
+            "a p-value must lie between 0 and 1",
+            where=f"{where}[{i}]",
+            got=p.ravel()[i].item(),
+            remedy="leave out what was not tested",
+        )
     return p
 
 
@@ -61,7 +66,7 @@ def adjust(p_values: object, method: str = "bh") -> Floats:
     if how == "none":
         return p.copy()
     if how == "bonferroni":
-        return np.minimum(1.0, m * p)
+        return np.asarray(np.minimum(1.0, m * p))
     if how == "holm":
         order = np.argsort(p, axis=-1, kind="stable")
         stepped = np.maximum.accumulate(np.take_along_axis(p, order, -1) * np.arange(m, 0, -1), axis=-1)
@@ -70,7 +75,7 @@ def adjust(p_values: object, method: str = "bh") -> Floats:
         return adjusted
     from scipy.stats import false_discovery_control  # late: scipy.stats is slow to import
 
-    return np.asarray(false_discovery_control(p, axis=-1, method=how), float)
+    return np.asarray(false_discovery_control(p, axis=-1, method="bh" if how == "bh" else "by"), np.float64)
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,8 @@ class FamilyVerdict:
     def __str__(self) -> str:
         what = "some member rejects" if self.question == "flag" else "every member rejects"
         if np.ndim(self.p_value):
-            return f"{what} for {int(np.sum(self.rejected))} of {np.size(self.p_value)} people ({self.members} members, alpha {self.alpha:g}, {self.method})"
+            shown = f"{int(np.sum(self.rejected))} of {np.size(self.p_value)}"
+            return f"{what} for {shown} people ({self.members} members, alpha {self.alpha:g}, {self.method})"
         yes = what if self.rejected else f"not shown that {what}"
         return f"{yes} (p = {self.p_value:.3g}, {self.members} members, alpha {percent(self.alpha)}, {self.method})"
 

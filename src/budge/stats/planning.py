@@ -1,4 +1,4 @@
-"""How many draws: for a test to be possible, for a width, for a power; and what a given number can show.
+"""How many draws: for a test to be possible, for a width, for a power.
 
 Everything is found by evaluating the exact tails, never by a normal approximation or by logarithms alone.
 """
@@ -13,10 +13,10 @@ import numpy as np
 
 from budge.errors import DesignError
 from budge.stats._checks import Claim, Floats, claim_of, fraction, percent, plain, whole
-from budge.stats.power import rejecting_counts, solve_rate, surprises
-from budge.stats.tails import at_most, invert_at_least, invert_at_most
+from budge.stats.power import rejecting_counts, surprises
+from budge.stats.tails import invert_at_least, invert_at_most
 
-__all__ = ["Margin", "PowerPlan", "check_n", "detectable_margin", "min_samples", "provable_threshold", "samples_for_power", "samples_for_width"]
+__all__ = ["PowerPlan", "check_n", "min_samples", "rate_at", "samples_for_power", "samples_for_width"]
 
 _MOST = 20_000_000  # draws that a plan for power looks at; beyond it the margin is called too small
 _RUN = 32
@@ -33,19 +33,25 @@ def min_samples(threshold: object = 0.1, alpha: object = 0.05, *, claim: str = "
     (29, 299, 3)
     """
     tau, level = fraction(threshold, "threshold"), fraction(alpha, "alpha")
-    if claim_of(claim) == "above":
-        # All hits: tau^n. Mirrored by hand, since 1 - tau would round a threshold close to 1.
-        guess, rejects = math.log(level) / math.log(tau), lambda n: tau**n < level
-    else:
-        guess, rejects = math.log(level) / math.log1p(-tau), lambda n: bool(at_most(np.float64(0), np.float64(n), np.float64(tau)) < level)
+    side = claim_of(claim)
+    guess = math.log(level) / (math.log1p(-tau) if side == "below" else math.log(tau))
     if guess > 2**52:
-        raise DesignError("no practical number of draws can reject", where="threshold", got=threshold, remedy="move the threshold away from the end")
+        raise DesignError(
+            "no practical number of draws can reject",
+            where="threshold",
+            got=threshold,
+            remedy="move the threshold away from the end",
+        )
     n = max(1, int(guess) - 2)  # logs only point to the place; the tail decides
-    while n > 1 and rejects(n - 1):
+    while n > 1 and _can_reject(n - 1, tau, level, side):
         n -= 1
-    while not rejects(n):
+    while not _can_reject(n, tau, level, side):
         n += 1
     return n
+
+
+def _can_reject(n: int, tau: float, alpha: float, claim: Claim) -> bool:
+    return bool(surprises(np.asarray(0.0), np.asarray(float(n)), tau, claim) < alpha)
 
 
 def check_n(n: object, *, threshold: object = 0.1, alpha: object = 0.05, claim: str = "below") -> int:
@@ -59,7 +65,9 @@ def check_n(n: object, *, threshold: object = 0.1, alpha: object = 0.05, claim: 
     size, least = whole(n, "n"), min_samples(threshold, alpha, claim=claim)
     if size < least:
         best = "no hit" if claim == "below" else "nothing but hits"
-        raise DesignError(f"cannot reject even with {best}; needs at least {least}", where="n", got=n, remedy=f"draw {least} or more")
+        raise DesignError(
+            f"cannot reject even with {best}; needs at least {least}", where="n", got=n, remedy=f"draw {least} or more"
+        )
     return size
 
 
@@ -128,11 +136,20 @@ class PowerPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the plan."""
-        return {name: plain(getattr(self, name)) for name in ("first", "stable", "n", "threshold", "rate", "margin", "alpha", "power", "claim")}
+        return {
+            name: plain(getattr(self, name))
+            for name in ("first", "stable", "n", "threshold", "rate", "margin", "alpha", "power", "claim")
+        }
 
 
 def samples_for_power(
-    threshold: object = 0.1, rate: object = None, *, margin: object = None, alpha: object = 0.05, power: object = 0.95, claim: str = "below"
+    threshold: object = 0.1,
+    rate: object = None,
+    *,
+    margin: object = None,
+    alpha: object = 0.05,
+    power: object = 0.95,
+    claim: str = "below",
 ) -> PowerPlan:
     """The number of draws with which the test succeeds with the given power (Eq. PowerAnalysis).
 
@@ -151,14 +168,24 @@ def samples_for_power(
     >>> plan.first, plan.stable
     (79, 85)
     """
-    tau, level, target, side = fraction(threshold, "threshold"), fraction(alpha, "alpha"), fraction(power, "power"), claim_of(claim)
+    tau, level, target, side = (
+        fraction(threshold, "threshold"),
+        fraction(alpha, "alpha"),
+        fraction(power, "power"),
+        claim_of(claim),
+    )
     at = rate_at(tau, rate, margin, side)
     least = min_samples(tau, level, claim=side)
     if at in (0, 1):  # no surprise is possible: power is 1 as soon as the test can reject
         return PowerPlan(least, least, tau, at, level, target, side)
     enough = _enough(tau, at, level, 1 - target)
     if enough > _MOST:
-        raise DesignError(f"more than {_MOST:,} draws: the margin is too small", where="margin", got=abs(tau - at), remedy="ask for a larger margin or less power")
+        raise DesignError(
+            f"more than {_MOST:,} draws: the margin is too small",
+            where="margin",
+            got=abs(tau - at),
+            remedy="ask for a larger margin or less power",
+        )
     n = _undecided(least, enough, tau, at, level, target, side)
     if not n.size:  # every size that can reject at all has the power
         return PowerPlan(least, least, tau, at, level, target, side)
@@ -197,7 +224,12 @@ def rate_at(threshold: float, rate: object, margin: object, claim: Claim) -> flo
         delta = fraction(margin, "margin")
         if delta >= room:
             limit = "the threshold" if claim == "below" else "1 - threshold"
-            raise DesignError(f"margin must be smaller than {limit} = {room:g}", where="margin", got=margin, remedy=f"choose it inside (0, {room:g})")
+            raise DesignError(
+                f"margin must be smaller than {limit} = {room:g}",
+                where="margin",
+                got=margin,
+                remedy=f"choose it inside (0, {room:g})",
+            )
         return threshold - delta if claim == "below" else threshold + delta
     at = fraction(rate, "rate", zero=True, one=True)
     if (at >= threshold) if claim == "below" else (at <= threshold):
@@ -230,54 +262,3 @@ def _enough(null: float, truth: float, alpha: float, beta: float) -> int:
             high = x
     worst = min(kl(x, null) / math.log(1 / alpha), kl(x, truth) / math.log(1 / beta))
     return _MOST + 1 if worst <= 1.0 / _MOST else math.ceil(1 / worst) + 2
-
-
-@dataclass(frozen=True)
-class Margin:
-    """What a given number of draws can detect."""
-
-    n: int
-    threshold: float
-    rate: float
-    alpha: float
-    power: float
-    claim: Claim
-
-    @property
-    def margin(self) -> float:
-        """The smallest distance from the threshold that is detected with the power."""
-        return abs(self.threshold - self.rate)
-
-    def __float__(self) -> float:
-        return self.margin
-
-    def __str__(self) -> str:
-        return f"{self.n} draws detect a margin of {self.margin:.4g}: rho {self.claim} {self.threshold:g} is shown with probability {percent(self.power)} if rho is {self.rate:.4g}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the margin."""
-        return {name: plain(getattr(self, name)) for name in ("n", "threshold", "rate", "margin", "alpha", "power", "claim")}
-
-
-def detectable_margin(n: object, *, threshold: object = 0.1, alpha: object = 0.05, power: object = 0.95, claim: str = "below") -> Margin:
-    """The smallest margin that n draws detect with the given power: Eq. PowerAnalysis solved for the rate.
-
-    Examples
-    --------
-    >>> print(detectable_margin(85, threshold=0.4))
-    85 draws detect a margin of 0.1646: rho below 0.4 is shown with probability 95 % if rho is 0.2354
-    """
-    tau, level, target, side = fraction(threshold, "threshold"), fraction(alpha, "alpha"), fraction(power, "power"), claim_of(claim)
-    size = check_n(n, threshold=tau, alpha=level, claim=side)
-    return Margin(size, tau, solve_rate(size, tau, level, target, side), level, target, side)
-
-
-def provable_threshold(n: object, *, alpha: object = 0.05) -> float:
-    """The threshold that n draws without a hit are just short of proving: the bound 1 - alpha^(1/n).
-
-    Examples
-    --------
-    >>> round(provable_threshold(30), 4)
-    0.095
-    """
-    return float(invert_at_most(np.asarray(0.0), np.asarray(float(whole(n, "n"))), fraction(alpha, "alpha")))

@@ -63,7 +63,7 @@ def critical_hits(n: object, threshold: object, *, alpha: object = 0.05, claim: 
     Examples
     --------
     >>> critical_hits(79, 0.4, alpha=0.05)
-    23
+    24
     >>> critical_hits(28, 0.1)
     -1
     """
@@ -88,7 +88,7 @@ def power(n: object, threshold: object, rate: object, *, alpha: object = 0.05, c
     Examples
     --------
     >>> round(power(79, 0.4, 0.227), 4), round(power(81, 0.4, 0.227), 4)
-    (0.9544, 0.9423)
+    (0.9574, 0.944)
     """
     size, tau, level, side = counts(n, "n", least=1), fraction(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
     at = fractions(rate, "rate", zero=True, one=True)

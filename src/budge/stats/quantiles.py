@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from budge.errors import DesignError
-from budge.stats._checks import fraction, percent, plain
+from budge.stats._checks import fraction, percent
 from budge.stats.binomial import Interval
 from budge.stats.bounded import bounded_mean, values_of
 from budge.stats.tails import at_least, at_most
@@ -18,7 +18,10 @@ __all__ = ["HowMuch", "how_much", "quantile_interval", "quantile_ranks"]
 
 
 def quantile_ranks(n: int, q: float, alpha: float) -> tuple[int, int]:
-    """Ranks l and u (from 1) with P(K < l) <= alpha/2 and P(K >= u) <= alpha/2 for K ~ Binomial(n, q); 0 and n + 1 if there is none."""
+    """Ranks l and u (from 1) with P(K < l) <= alpha/2 and P(K >= u) <= alpha/2 for K ~ Binomial(n, q).
+
+    0 and n + 1 stand for "no rank is far enough out".
+    """
     k = np.arange(n + 1, dtype=float)
     size, at = np.float64(n), np.float64(q)
     below = int((at_most(k, size, at) <= alpha / 2).sum())  # P(K <= l - 1) is small enough for l = below
@@ -55,7 +58,10 @@ class HowMuch:
 
     def __str__(self) -> str:
         lines = [f"over {self.n} draws, all intervals together at {percent(1 - self.alpha)}:"]
-        lines += [f"  {percent(q)} of changes are at most {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})" for q, found in self.quantiles.items()]
+        lines += [
+            f"  {percent(q)} of changes are at most {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})"
+            for q, found in self.quantiles.items()
+        ]
         if self.mean is not None:
             lines.append(f"  the mean change is {self.mean.estimate:.4g} (between {self.mean.low:.4g} and {self.mean.high:.4g})")
         return "\n".join(lines)
@@ -71,7 +77,11 @@ class HowMuch:
 
 
 def how_much(
-    changes: object, *, quantiles: Sequence[float] = (0.1, 0.5, 0.9), value_range: tuple[float, float] | None = None, alpha: object = 0.05
+    changes: object,
+    *,
+    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    value_range: tuple[float, float] | None = None,
+    alpha: object = 0.05,
 ) -> HowMuch:
     """Quantiles of the change of an output, and its mean if the range of the change is known; all intervals hold together.
 
@@ -88,7 +98,9 @@ def how_much(
     levels = [fraction(q, "quantiles") for q in quantiles]
     parts = len(levels) + (value_range is not None)
     if not parts:
-        raise DesignError("nothing asked for", where="quantiles", got=quantiles, remedy="ask for a quantile, or give the range for the mean")
+        raise DesignError(
+            "nothing asked for", where="quantiles", got=quantiles, remedy="ask for a quantile, or give the range for the mean"
+        )
     each = level / parts
     found = {q: quantile_interval(x, q, alpha=each) for q in levels}
     mean = None if value_range is None else bounded_mean(x, value_range[0], value_range[1], alpha=each)

@@ -8,16 +8,16 @@ to drift apart: after t draws stop with the claim at ``accept[t]`` surprises or 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from budge.errors import DesignError
-from budge.stats._checks import Claim, Floats, claim_of, fraction, hits_of_n, number, percent, plain, unwrap, whole
+from budge.stats._checks import Claim, Floats, claim_of, fraction, hits_of_n, percent, plain, unwrap
 from budge.stats.anytime import log_evidence
-from budge.stats.planning import check_n, min_samples, rate_at, samples_for_power
+from budge.stats.planning import check_n, rate_at, samples_for_power
 from budge.stats.power import rejecting_counts
 
 __all__ = ["Performance", "SequentialResult", "StoppingRule", "anytime_rule", "curtailed_rule", "sprt_rule"]
@@ -34,7 +34,8 @@ class Performance:
     max_n: int
 
     def __str__(self) -> str:
-        return f"if rho is {self.rate:g}: claim made with probability {self.claimed:.4g}, {self.expected_calls:.1f} calls on average (at most {self.max_n})"
+        calls = f"{self.expected_calls:.1f} calls on average (at most {self.max_n})"
+        return f"if rho is {self.rate:g}: claim made with probability {self.claimed:.4g}, {calls}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the performance."""
@@ -58,7 +59,9 @@ class SequentialResult:
     def __str__(self) -> str:
         if np.ndim(self.calls) == 0:
             return f"{self.verdict} after {self.calls} calls ({self.saved} of {self.fixed_n} saved)"
-        return f"{np.size(self.calls)} runs, {np.mean(self.calls):.1f} calls on average instead of {self.fixed_n}: {percent(round(1 - np.mean(self.calls) / self.fixed_n, 3))} saved"
+        mean = float(np.mean(self.calls))
+        saved = percent(round(1 - mean / self.fixed_n, 3))
+        return f"{np.size(self.calls)} runs, {mean:.1f} calls on average instead of {self.fixed_n}: {saved} saved"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the runs."""
@@ -84,16 +87,22 @@ class StoppingRule:
         """The state after `hits` in `n` draws: the claim, `inconclusive` (stop without it) or `continue`."""
         k, size = hits_of_n(hits, n)
         if (size > self.max_n).any():
-            raise DesignError("more draws than the rule allows", where="n", got=int(size.max()), remedy=f"stop at max_n = {self.max_n}")
+            raise DesignError(
+                "more draws than the rule allows", where="n", got=int(size.max()), remedy=f"stop at max_n = {self.max_n}"
+            )
         j, t = (k if self.claim == "below" else size - k), size.astype(np.int64)
-        state = np.where(j <= self.accept[t], self.claim, np.where((j >= self.give_up[t]) | (t == self.max_n), "inconclusive", "continue"))
+        state = np.where(
+            j <= self.accept[t], self.claim, np.where((j >= self.give_up[t]) | (t == self.max_n), "inconclusive", "continue")
+        )
         return unwrap(np.asarray(state))
 
     def run(self, outcomes: object) -> SequentialResult:
         """Apply the rule to sequences of draws (last axis) of 0 and 1, each read only as far as it is needed."""
         draws = np.asarray(outcomes)
         if draws.ndim == 0 or draws.shape[-1] < 1 or draws.dtype.kind not in "biuf" or not np.isin(draws, (0, 1)).all():
-            raise DesignError("outcomes must be rows of 0 and 1", where="outcomes", got=outcomes, remedy="one row of draws for each run")
+            raise DesignError(
+                "outcomes must be rows of 0 and 1", where="outcomes", got=outcomes, remedy="one row of draws for each run"
+            )
         draws = draws[..., : self.max_n]
         t = np.arange(1, draws.shape[-1] + 1)
         hits = np.cumsum(draws, axis=-1, dtype=np.int32)
@@ -101,7 +110,12 @@ class StoppingRule:
         shown = j <= self.accept[t]
         stop = shown | (j >= self.give_up[t]) | (t == self.max_n)
         if not stop.any(axis=-1).all():
-            raise DesignError("the draws end before the rule stops", where="outcomes", got=draws.shape, remedy=f"give up to max_n = {self.max_n} draws")
+            raise DesignError(
+                "the draws end before the rule stops",
+                where="outcomes",
+                got=draws.shape,
+                remedy=f"give up to max_n = {self.max_n} draws",
+            )
         at = np.argmax(stop, axis=-1)[..., None]
         verdict = np.where(np.take_along_axis(shown, at, -1)[..., 0], self.claim, "inconclusive")
         calls, found = at[..., 0] + 1, np.take_along_axis(hits, at, -1)[..., 0]
@@ -126,7 +140,8 @@ class StoppingRule:
 
     def __str__(self) -> str:
         sign = "<" if self.claim == "below" else ">"
-        return f"{self.kind}: look after every draw, stop when rho {sign} {self.threshold:g} is shown at alpha {self.alpha:g} or out of reach, at most {self.max_n} draws"
+        claim = f"rho {sign} {self.threshold:g} is shown at alpha {self.alpha:g}"
+        return f"{self.kind}: look after every draw, stop when {claim} or out of reach, at most {self.max_n} draws"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the rule, with both lists."""
@@ -157,7 +172,7 @@ def anytime_rule(max_n: object, *, threshold: object = 0.1, alpha: object = 0.05
     --------
     >>> rule = anytime_rule(500, threshold=0.1)
     >>> rule.at(0.1).claimed < 0.05, rule.at(0.0).expected_calls
-    (True, 48.0)
+    (True, 36.0)
     """
     tau, level, side = fraction(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
     size = check_n(max_n, threshold=tau, alpha=level, claim=side)
@@ -181,7 +196,14 @@ def _last_count(t: Floats, holds: Any) -> Floats:
 
 
 def sprt_rule(
-    *, threshold: object = 0.1, rate: object = None, margin: object = None, alpha: object = 0.05, power: object = 0.95, claim: str = "below", max_n: object = None
+    *,
+    threshold: object = 0.1,
+    rate: object = None,
+    margin: object = None,
+    alpha: object = 0.05,
+    power: object = 0.95,
+    claim: str = "below",
+    max_n: object = None,
 ) -> StoppingRule:
     """Wald's sequential test of the threshold against ``threshold - margin``, with both error rates guaranteed.
 
@@ -194,7 +216,12 @@ def sprt_rule(
     >>> rule.at(0.1).claimed <= 0.05, rule.at(0.05).claimed >= 0.95
     (True, True)
     """
-    tau, level, target, side = fraction(threshold, "threshold"), fraction(alpha, "alpha"), fraction(power, "power"), claim_of(claim)
+    tau, level, target, side = (
+        fraction(threshold, "threshold"),
+        fraction(alpha, "alpha"),
+        fraction(power, "power"),
+        claim_of(claim),
+    )
     goal = rate_at(tau, rate, margin, side)
     fixed = samples_for_power(tau, goal, alpha=level, power=target, claim=side).stable
     if max_n is not None:
@@ -218,5 +245,4 @@ def _sprt(tau: float, goal: float, alpha: float, power: float, claim: Claim, cap
     accept = np.maximum(accept, -1).astype(np.int64)
     last = int(accept.max(initial=-1))
     give_up = np.minimum(give_up, last + 1).astype(np.int64)  # past the last accepting count, further draws are wasted
-    rule = StoppingRule("SPRT", claim, tau, alpha, cap, fixed, accept, give_up, abs(tau - goal), power)
-    return rule
+    return StoppingRule("SPRT", claim, tau, alpha, cap, fixed, accept, give_up, abs(tau - goal), power)

@@ -1,7 +1,7 @@
 """What share of people is unresponsive: an interval that allows for the error of each single verdict.
 
-Counting verdicts is not enough: at level a, some of the R claims are false, and some people who should be claimed are not. Let M be
-the number of people for whom the claim is true. Each other person is claimed with probability at most a, independently, so
+Counting verdicts is not enough: at level a, some of the R claims are false, and some people who should be claimed are not. Let
+M be the number of people for whom the claim is true. Each other person is claimed with probability at most a, independently, so
 R is at most M + Binomial(m - M, a) in distribution; values of M for which the observed R would be too large are excluded. The
 opposite claim bounds M from above in the same way.
 """
@@ -46,7 +46,8 @@ class Share:
 
     def __str__(self) -> str:
         whom = f"of these {self.people} people" if self.over == "these" else f"of the population (from {self.people} people)"
-        return f"between {percent(round(self.low, 4))} and {percent(round(self.high, 4))} {whom} are {self.claim} the threshold, at {percent(1 - self.alpha)}"
+        ends = f"between {percent(round(self.low, 4))} and {percent(round(self.high, 4))}"
+        return f"{ends} {whom} are {self.claim} the threshold, at {percent(1 - self.alpha)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the share."""
@@ -81,7 +82,7 @@ def share(
     Examples
     --------
     >>> print(share([0] * 60 + [50] * 40, 100, 0.1))
-    between 58 % and 60 % of these 100 people are below the threshold, at 95 %
+    between 54 % and 67 % of these 100 people are below the threshold, at 95 %
     """
     side = claim_of(claim)
     k, size = hits_of_n(hits, n)
@@ -94,7 +95,14 @@ def share(
 
 
 def share_from_p_values(
-    p_claim: object, p_opposite: object, *, claim: str = "below", alpha: object = 0.05, level: object = None, over: str = "these", independent: bool = True
+    p_claim: object,
+    p_opposite: object,
+    *,
+    claim: str = "below",
+    alpha: object = 0.05,
+    level: object = None,
+    over: str = "these",
+    independent: bool = True,
 ) -> Share:
     """`share`, from p-values of the claim and of its opposite, one each per person."""
     side, how, error = claim_of(claim), one_of(over, "over", ("these", "population")), fraction(alpha, "alpha")
@@ -105,15 +113,23 @@ def share_from_p_values(
     m = p.size
     if not independent:
         if how == "population":
-            raise DesignError("a population share needs independent people", where="independent", got=False, remedy="draw with a seed per person")
-        low, high = (int((adjust(v, "holm") < error / 2).sum()) for v in (p, q))
-        return Share(int((p < each).sum()), int((q < each).sum()), m, low / m, 1 - high / m, error, each, how, side)
+            raise DesignError(
+                "a population share needs independent people",
+                where="independent",
+                got=False,
+                remedy="draw with a seed per person",
+            )
+        sure, sure_not = (int((adjust(v, "holm") < error / 2).sum()) for v in (p, q))
+        return Share(int((p < each).sum()), int((q < each).sum()), m, sure / m, 1 - sure_not / m, error, each, how, side)
     made, against = int((p < each).sum()), int((q < each).sum())
     if how == "these":
         low, high = _true_claims(made, m, each, error / 2) / m, 1 - _true_claims(against, m, each, error / 2) / m
     else:
         # A random person is claimed with probability at most share + (1 - share) level.
-        low, high = ((lower_bound(made, m, error / 2) - each) / (1 - each), 1 - (lower_bound(against, m, error / 2) - each) / (1 - each))
+        low, high = (
+            (lower_bound(made, m, error / 2) - each) / (1 - each),
+            1 - (lower_bound(against, m, error / 2) - each) / (1 - each),
+        )
         low, high = max(low, 0.0), min(high, 1.0)
     return Share(made, against, m, float(low), float(max(high, low)), error, each, how, side)
 

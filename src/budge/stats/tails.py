@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv
 
 from budge.stats._checks import Floats
@@ -24,13 +24,12 @@ def _all_miss(p: Floats, n: Floats) -> Floats:
         return np.where((1.0 - miss == p) | (n <= 1000), miss**n, np.exp(n * np.log1p(-p)))
 
 
-def at_most(k: Floats, n: Floats, p: Floats) -> Floats:
+def at_most(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
     """P(K <= k) for K ~ Binomial(n, p), elementwise.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> float(at_most(np.float64(0), np.float64(2), np.float64(0.5)))
+    >>> float(at_most(0, 2, 0.5))
     0.25
     """
     k, n, p = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float), np.asarray(p, float))
@@ -41,7 +40,7 @@ def at_most(k: Floats, n: Floats, p: Floats) -> Floats:
     return np.where(k < 0, 0.0, np.where(k >= n, 1.0, tail))
 
 
-def at_least(k: Floats, n: Floats, p: Floats) -> Floats:
+def at_least(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
     """P(K >= k) for K ~ Binomial(n, p), elementwise."""
     k, n, p = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float), np.asarray(p, float))
     inside = (k > 0) & (k <= n)
@@ -59,7 +58,7 @@ def invert_at_most(k: Floats, n: Floats, level: float) -> Floats:
     the same statement and not two roundings of it.
     """
     safe = np.where(k < n, k, 0.0)
-    guess = betainccinv(safe + 1.0, n - safe, level)
+    guess = np.asarray(betainccinv(safe + 1.0, n - safe, level), np.float64)
     found = _last(guess, lambda p: at_most(safe, n, p) >= level)
     return np.where(k >= n, 1.0, found)
 
@@ -67,7 +66,7 @@ def invert_at_most(k: Floats, n: Floats, level: float) -> Floats:
 def invert_at_least(k: Floats, n: Floats, level: float) -> Floats:
     """The smallest p at which P(K >= k) >= level: the lower bound of Prop. Certify."""
     safe = np.where(k > 0, k, 1.0)
-    guess = betaincinv(safe, n - safe + 1.0, level)
+    guess = np.asarray(betaincinv(safe, n - safe + 1.0, level), np.float64)
     # The smallest float that holds is the one after the largest that does not.
     found = np.nextafter(_last(guess, lambda p: at_least(safe, n, p) < level), 1.0)
     return np.where(k <= 0, 0.0, found)

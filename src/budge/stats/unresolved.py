@@ -1,13 +1,10 @@
 """Answers that are missing: bounds and verdicts that hold for every way to fill them in.
 
-A time-out or a refusal of the judge is neither a hit nor a miss. Dropping it would assume that answers go missing at random; here it
-is counted as whichever is worse for the statement at hand.
+A time-out or a refusal of the judge is neither a hit nor a miss. Dropping it would assume that answers go missing at random; here
+it is counted as whichever is worse for the statement at hand.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -15,15 +12,21 @@ from budge.errors import DesignError
 from budge.stats._checks import Floats, counts, hits_of_n, plain, unwrap
 from budge.stats.binomial import Interval, TestResult, interval, test
 
-__all__ = ["Falsification", "falsification", "unresolved_interval", "unresolved_test"]
+__all__ = ["unresolved_interval", "unresolved_test"]
 
 
-def _with_missing(hits: object, n: object, unresolved: object) -> tuple[Floats, Floats, Floats]:
+def with_missing(hits: object, n: object, unresolved: object) -> tuple[Floats, Floats, Floats]:
+    """Hits, draws and unresolved answers, broadcast together and consistent."""
     k, size = hits_of_n(hits, n)
     missing = counts(unresolved, "unresolved")
     k, size, missing = np.broadcast_arrays(k, size, missing)
     if (k + missing > size).any():
-        raise DesignError("more hits and unresolved answers than draws", where="unresolved", got=plain(missing), remedy="n counts all draws, also the unresolved")
+        raise DesignError(
+            "more hits and unresolved answers than draws",
+            where="unresolved",
+            got=plain(missing),
+            remedy="n counts all draws, also the unresolved",
+        )
     return k, size, missing
 
 
@@ -38,14 +41,16 @@ def unresolved_interval(hits: object, n: object, unresolved: object, alpha: obje
     >>> low == interval(5, 100).low, high == interval(15, 100).high
     (True, True)
     """
-    k, size, missing = _with_missing(hits, n, unresolved)
+    k, size, missing = with_missing(hits, n, unresolved)
     least, most = interval(k, size, alpha), interval(k + missing, size, alpha)
     resolved = size - missing
     estimate = np.where(resolved > 0, k / np.maximum(resolved, 1), 0.5)
     return Interval(unwrap(estimate), least.low, most.high, least.alpha, "Clopper-Pearson, every completion")
 
 
-def unresolved_test(hits: object, n: object, unresolved: object, threshold: object, *, claim: str = "below", alpha: object = 0.05) -> TestResult:
+def unresolved_test(
+    hits: object, n: object, unresolved: object, threshold: object, *, claim: str = "below", alpha: object = 0.05
+) -> TestResult:
     """The test whose verdict holds for every completion: unresolved answers count against the claim.
 
     Examples
@@ -53,43 +58,5 @@ def unresolved_test(hits: object, n: object, unresolved: object, threshold: obje
     >>> unresolved_test(0, 60, 1, 0.1).verdict, unresolved_test(0, 60, 5, 0.1).verdict
     ('below', 'inconclusive')
     """
-    k, size, missing = _with_missing(hits, n, unresolved)
+    k, size, missing = with_missing(hits, n, unresolved)
     return test(k + missing if claim == "below" else k, size, threshold, claim=claim, alpha=alpha)
-
-
-@dataclass(frozen=True)
-class Falsification:
-    """Whether some reachable point hits the target: a certificate, or a bound for what remains possible."""
-
-    hits: Any
-    n: Any
-    falsified: Any
-    upper: Any
-    alpha: float
-
-    def __str__(self) -> str:
-        if np.ndim(self.n):
-            return f"{int(np.sum(self.falsified))} of {np.size(self.n)} falsified"
-        if self.falsified:
-            return f"falsified: {self.hits} of {self.n} draws hit, and one is enough"
-        return f"not falsified: no hit in {self.n} draws, so responsiveness is at most {self.upper:.4g} (error {self.alpha:g})"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the attempt."""
-        return {name: plain(getattr(self, name)) for name in ("hits", "n", "falsified", "upper", "alpha")}
-
-
-def falsification(hits: object, n: object, *, unresolved: object = 0, alpha: object = 0.05) -> Falsification:
-    """One hit falsifies "never moves" (App. Guarantees); no hit leaves the upper bound for the draws spent.
-
-    Examples
-    --------
-    >>> print(falsification(0, 300))
-    not falsified: no hit in 300 draws, so responsiveness is at most 0.009936 (error 0.05)
-    """
-    from budge.stats.binomial import upper_bound
-
-    k, size, missing = _with_missing(hits, n, unresolved)
-    upper = upper_bound(k + missing, size, alpha)
-    as_int = [unwrap(part.astype(np.int64)) for part in (k, size)]
-    return Falsification(as_int[0], as_int[1], unwrap(np.asarray(k > 0)), upper, float(alpha))  # type: ignore[arg-type]

@@ -22,7 +22,9 @@ def _weights_of(values: object, where: str) -> Floats:
     w = values_of(values, where)
     if (w < 0).any():
         i = int(np.argmax(w < 0))
-        raise DesignError(f"{where} must not be negative", where=f"{where}[{i}]", got=w[i].item(), remedy="weights are ratios of probabilities")
+        raise DesignError(
+            f"{where} must not be negative", where=f"{where}[{i}]", got=w[i].item(), remedy="weights are ratios of probabilities"
+        )
     return w
 
 
@@ -36,7 +38,9 @@ def effective_sample_size(weights: object) -> float:
     """
     w = _weights_of(weights, "weights")
     if not w.any():
-        raise DesignError("all weights are zero", where="weights", got=weights, remedy="draw from a distribution that covers the actions")
+        raise DesignError(
+            "all weights are zero", where="weights", got=weights, remedy="draw from a distribution that covers the actions"
+        )
     w = w / w.max()
     return float(w.sum() ** 2 / (w**2).sum())
 
@@ -128,8 +132,8 @@ def weighted(outcomes: object, weights: object, *, largest: object, normalised: 
     largest : float
         The largest weight that any action can have (see `weight_bound`), known beforehand; not the largest seen.
     normalised : bool
-        Whether the weights are exactly p/q with both normalised, so that their mean is 1. If they are known up to a factor only, the
-        estimate divides by their sum ("self-normalised").
+        Whether the weights are exactly p/q with both normalised, so that their mean is 1. If they are known up to a factor only,
+        the estimate divides by their sum ("self-normalised").
 
     Notes
     -----
@@ -150,11 +154,26 @@ def weighted(outcomes: object, weights: object, *, largest: object, normalised: 
     if hit.size != w.size:
         raise DesignError("one weight for each outcome", where="weights", got=w.size, remedy=f"give {hit.size}")
     if not np.isin(hit, (0, 1)).all():
-        raise DesignError("outcomes must be 0 or 1", where="outcomes", got=hit[~np.isin(hit, (0, 1))][0].item(), remedy="1 for a hit, 0 for a miss")
+        raise DesignError(
+            "outcomes must be 0 or 1",
+            where="outcomes",
+            got=hit[~np.isin(hit, (0, 1))][0].item(),
+            remedy="1 for a hit, 0 for a miss",
+        )
     if not 0 < top < np.inf or w.max() > top * (1 + 1e-12):
-        raise DesignError("a weight is larger than the largest possible one", where="largest", got=largest, remedy="compute it over all feasible actions: weight_bound(p, q)")
+        raise DesignError(
+            "a weight is larger than the largest possible one",
+            where="largest",
+            got=largest,
+            remedy="compute it over all feasible actions: weight_bound(p, q)",
+        )
     if normalised and top < 1 - 1e-9:
-        raise DesignError("normalised weights have mean 1, so the largest is at least 1", where="largest", got=largest, remedy="check p and q, or normalised=False")
+        raise DesignError(
+            "normalised weights have mean 1, so the largest is at least 1",
+            where="largest",
+            got=largest,
+            remedy="check p and q, or normalised=False",
+        )
     size = effective_sample_size(w)
     bound = _exact_bound if normalised else _self_normalised_bound
     ends = [bound(h, w, top, a) for a in (level / 2, level) for h in (hit, 1 - hit)]
@@ -169,10 +188,19 @@ def _exact_bound(hit: Floats, w: Floats, top: float, alpha: float) -> float:
 
 
 def _self_normalised_bound(hit: Floats, w: Floats, top: float, alpha: float) -> float:
-    """A lower bound for rho: candidates r whose w·(hit - r), mapped from [-top r, top (1-r)] to [0, 1], has a mean proved above r."""
+    """A lower bound for rho: the candidates r against which betting on w·(hit - r) > 0 wins 1/alpha lie below it.
+
+    The stakes come from past draws alone and do not depend on r, so the wealth falls as r grows and one point separates.
+    """
+    v, need = w / top, np.log(1 / alpha)
+    t = np.arange(1, v.size + 1)
+    guess = (0.5 + np.cumsum(v * hit)) / (1 + np.cumsum(v))
+    spread = (0.25 + np.cumsum((v * (hit - guess)) ** 2)) / (t + 1)
+    before = np.concatenate([[0.25], spread[:-1]])
+    bet = np.sqrt(2 * need / (before * v.size))
     low, high = 0.0, 1.0
-    for _ in range(40):
+    for _ in range(50):
         r = (low + high) / 2
-        mapped = np.clip(w / top * (hit - r) + r, 0.0, 1.0)
-        low, high = (r, high) if lower_mean(mapped, alpha) > r else (low, r)
+        wealth = np.cumsum(np.log1p(np.minimum(bet, 0.75 / r) * v * (hit - r)))
+        low, high = (r, high) if wealth.max() >= need else (low, r)
     return low

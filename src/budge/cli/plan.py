@@ -1,0 +1,146 @@
+"""``budge plan``: how many draws, in sentences, as JSON, and as a power curve."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from budge import plan as planning
+from budge.cli import echo_json
+from budge.errors import DesignError, OutputExistsError, StorageError
+from budge.stats._checks import number
+
+__all__ = ["register"]
+
+
+def _number(text: object) -> float:
+    """A number from the command line; "5%" is told what to write instead."""
+    try:
+        return number(float(text) if isinstance(text, str) and _plain(text) else text, "value")
+    except DesignError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+def _plain(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("plan")(plan)
+
+
+def plan(
+    threshold: Annotated[
+        float, typer.Option("--threshold", "-t", parser=_number, metavar="NUMBER", help="The threshold tau.")
+    ] = 0.1,
+    alpha: Annotated[float, typer.Option(parser=_number, metavar="NUMBER", help="The error that is allowed for a claim.")] = 0.05,
+    power: Annotated[
+        float,
+        typer.Option(parser=_number, metavar="NUMBER", help="The probability of showing a claim that is true by the margin."),
+    ] = 0.95,
+    rate: Annotated[
+        float | None,
+        typer.Option(
+            parser=_number, metavar="NUMBER", help="The responsiveness that is expected; half the threshold unless given."
+        ),
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(parser=_number, metavar="NUMBER", help="Its distance from the threshold, instead of --rate.")
+    ] = None,
+    width: Annotated[
+        float, typer.Option(parser=_number, metavar="NUMBER", help="The width of an interval for estimation.")
+    ] = 0.1,
+    n: Annotated[int | None, typer.Option("--n", help="A number of draws: what can it show?")] = None,
+    people: Annotated[int, typer.Option(help="The number of people, for the number of model calls.")] = 1,
+    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
+    curve: Annotated[bool, typer.Option("--curve/--no-curve", help="Draw the power curve in the terminal.")] = True,
+    figure: Annotated[Path | None, typer.Option(help="Write the power curve as an SVG file.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """How many draws are needed to test, to estimate, to detect; and what a number of draws can show."""
+    if rate is None and margin is None:
+        rate = threshold / 2 if claim == "below" else (1 + threshold) / 2
+    least = planning.min_samples(threshold, alpha, claim=claim)
+    for_width = planning.samples_for_width(width, alpha)
+    drawn = planning.power_curve(threshold=threshold, rate=rate, margin=margin, alpha=alpha, power=power, claim=claim)
+    aim = drawn.plan
+    rule = planning.sprt_rule(threshold=threshold, rate=aim.rate, alpha=alpha, power=power, claim=claim)
+    calls = planning.expected_calls(aim.rate, aim.stable, people=people, rule=rule)
+    given = None if n is None else _given(n, threshold, alpha, power, aim.rate, claim)
+    if figure is not None:
+        _write(figure, drawn.svg(), overwrite)
+    if as_json:
+        record: dict[str, Any] = {
+            "threshold": aim.threshold,
+            "alpha": aim.alpha,
+            "claim": aim.claim,
+            "min_samples": least,
+            "width": width,
+            "samples_for_width": for_width,
+            "samples_for_power": aim.to_dict(),
+            "sequential": {"rule": rule.kind, "max_n": rule.max_n, **rule.at(aim.rate).to_dict()},
+            "calls": calls.to_dict(),
+            "curve": {key: value for key, value in drawn.to_dict().items() if key != "plan"},
+        }
+        if given is not None:
+            record["given"] = given[1]
+        if figure is not None:
+            record["figure"] = str(figure)
+        echo_json(record)
+        return
+    sign, best = ("<", "no hit") if claim == "below" else (">", "nothing but hits")
+    typer.echo(
+        f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least} draws; with fewer, even {best} proves nothing."
+    )
+    typer.echo(f"To detect: {aim}.")
+    typer.echo(f"To estimate: {for_width} draws give an interval at most {width:g} wide, whatever is seen.")
+    early = rule.at(aim.rate).expected_calls
+    typer.echo(f"To stop early: a sequential test (SPRT) needs {early:.0f} draws on average at that rate, at most {rule.max_n}.")
+    typer.echo(f"Cost: {calls}.")
+    if given is not None:
+        typer.echo(f"Given: {given[0]}.")
+    if curve:
+        typer.echo(f"\nPower by number of draws, target {power:g}:\n{drawn.text()}")
+    if figure is not None:
+        typer.echo(f"Figure written to {figure}.")
+
+
+def _given(n: int, threshold: float, alpha: float, power: float, rate: float, claim: str) -> tuple[str, dict[str, Any]]:
+    """What n draws can show, as a sentence and as a record; too few are refused."""
+    found = planning.detectable_margin(n, threshold=threshold, alpha=alpha, power=power, claim=claim)
+    reached = planning.power(n, threshold, rate, alpha=alpha, claim=claim)
+    last = planning.critical_hits(n, threshold, alpha=alpha, claim=claim)
+    side = "at most" if claim == "below" else "at least"
+    text = f"{found}; the claim is shown by {side} {last} hits; at rho {rate:g} the power is {reached:.4g}"
+    return text, {**found.to_dict(), "critical_hits": last, "power_at_rate": reached, "power_rate": rate}
+
+
+def _write(path: Path, text: str, overwrite: bool) -> None:
+    """Write the figure whole or not at all."""
+    if path.suffix.lower() != ".svg":
+        raise DesignError("the figure is an SVG file", where="--figure", got=str(path), remedy="give a name that ends in .svg")
+    if path.exists() and not overwrite:
+        raise OutputExistsError(
+            "the figure exists", where="--figure", got=str(path), remedy="choose another name, or --overwrite"
+        )
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageError(
+            f"the figure cannot be written: {error.strerror}",
+            where="--figure",
+            got=str(path),
+            remedy="choose a folder that can be written to",
+        ) from error
