@@ -80,9 +80,13 @@ class Reference:
             return None
         equal, less = same(a, b), a < b
         return {
-            "Eq": equal, "NotEq": not equal, "Lt": less and not equal, "LtE": less or equal,
-            "Gt": not less and not equal, "GtE": not less or equal,
-        }[op]  # fmt: skip
+            "Eq": equal,
+            "NotEq": not equal,
+            "Lt": less and not equal,
+            "LtE": less or equal,
+            "Gt": not less and not equal,
+            "GtE": not less or equal,
+        }[op]
 
     def coded(self, node: ast.expr, other: ast.expr) -> float:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -105,10 +109,17 @@ def disjunction(truths: list[bool | None]) -> bool | None:
 
 def arithmetic(op: str, a: float, b: float) -> float:
     x, y = np.float64(a), np.float64(b)
-    return float({
-        "Add": lambda: x + y, "Sub": lambda: x - y, "Mult": lambda: x * y, "Div": lambda: x / y,
-        "FloorDiv": lambda: x // y, "Mod": lambda: x % y, "Pow": lambda: x**y,
-    }[op]())  # fmt: skip
+    return float(
+        {
+            "Add": lambda: x + y,
+            "Sub": lambda: x - y,
+            "Mult": lambda: x * y,
+            "Div": lambda: x / y,
+            "FloorDiv": lambda: x // y,
+            "Mod": lambda: x % y,
+            "Pow": lambda: x**y,
+        }[op]()
+    )
 
 
 def least(*values: float) -> float:

@@ -24,7 +24,7 @@ from budge.expressions import (
     negate,
     parse,
     substitute,
-)  # fmt: skip
+)
 
 from .reference import LEVELS
 from .strategies import ROWS, VARS, environments, numbers, parsed, truths
@@ -131,11 +131,19 @@ def test_where_with_a_known_condition() -> None:
 @pytest.mark.parametrize(
     ("text", "kind", "size"),
     [
-        ("abs(x - 3) <= 2", All, 2), ("abs(x - 3) >= 2", Some, 2), ("not abs(x) < 2", Some, 2), ("max(x, y) <= 1", All, 2),
-        ("min(x, y) <= 1", Some, 2), ("min(x, y, 3) > 1", All, 2), ("1 <= x <= 2", All, 2), ("not (1 <= x <= 2)", Some, 2),
-        ("x + 2 * abs(y) <= 4", All, 2), ("x - 2 * abs(y) <= 4", Some, 2), ("abs(x) + abs(y) <= 1", All, 4),
+        ("abs(x - 3) <= 2", All, 2),
+        ("abs(x - 3) >= 2", Some, 2),
+        ("not abs(x) < 2", Some, 2),
+        ("max(x, y) <= 1", All, 2),
+        ("min(x, y) <= 1", Some, 2),
+        ("min(x, y, 3) > 1", All, 2),
+        ("1 <= x <= 2", All, 2),
+        ("not (1 <= x <= 2)", Some, 2),
+        ("x + 2 * abs(y) <= 4", All, 2),
+        ("x - 2 * abs(y) <= 4", Some, 2),
+        ("abs(x) + abs(y) <= 1", All, 4),
     ],
-)  # fmt: skip
+)
 def test_the_convex_side_needs_no_cases(text: str, kind: type, size: int) -> None:
     formula = parse(text).formula({})
     assert isinstance(formula, kind)

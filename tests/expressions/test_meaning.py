@@ -113,9 +113,18 @@ def test_exactly_one_relation_holds(a: float, b: float) -> None:
 
 @pytest.mark.parametrize(
     ("a", "b", "same"),
-    [(1.0, 1 + 5e-10, True), (1.0, 1 + 2e-9, False), (0.0, 9e-10, True), (1e12, 1e12 + 900, True), (1e12, 1e12 + 1100, False),
-     (np.inf, np.inf, True), (np.inf, -np.inf, False), (np.inf, 1e308, False), (np.nan, np.nan, False)],
-)  # fmt: skip
+    [
+        (1.0, 1 + 5e-10, True),
+        (1.0, 1 + 2e-9, False),
+        (0.0, 9e-10, True),
+        (1e12, 1e12 + 900, True),
+        (1e12, 1e12 + 1100, False),
+        (np.inf, np.inf, True),
+        (np.inf, -np.inf, False),
+        (np.inf, 1e308, False),
+        (np.nan, np.nan, False),
+    ],
+)
 def test_the_tolerance_is_as_documented(a: float, b: float, same: bool) -> None:
     assert bool(equal(a, b)) is same
     env = {("value", "a"): a, ("value", "b"): b}
@@ -198,7 +207,7 @@ def test_shapes() -> None:
 
 
 def test_what_the_environment_lacks() -> None:
-    with pytest.raises(ExpressionError, match="income has no value.*did you mean 'incom'"):
+    with pytest.raises(ExpressionError, match=r"income has no value.*did you mean 'incom'"):
         parse("income > 1").evaluate({("value", "incom"): 1.0})
     with pytest.raises(DataError, match="must be numbers"):
         parse("income > 1").evaluate({("value", "income"): np.array(["a"])})
