@@ -61,19 +61,7 @@ def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000,
     if size > limit:
         parts = " × ".join(f"{p.size:,}" for p in plan.parts if (p.size or 1) > 1)
         raise TooLargeError(f"{size:,} points are reachable ({parts})", got=f"limit {limit:,}", remedy="raise the limit, or draw a sample")
-    values = np.tile(row, (size, 1))
-    weights: FloatArray | None = None
-    number = np.arange(size)
-    for part, where in zip(plan.parts, maker.columns):
-        changes = part.expand() if hasattr(part, "expand") else np.zeros((1, len(where)))
-        pick = number % len(changes)
-        values[:, where] += changes[pick]
-        number = number // len(changes)
-        shares = part.shares() if hasattr(part, "shares") else None
-        if shares is not None:
-            weights = shares[pick] * (1.0 if weights is None else weights)
-    if weights is not None:
-        weights = weights / weights.sum()
+    values, weights = maker.expand(row, plan)
     return ReachableSet(model, values, frame, maker.status(row, plan), maker.diagnostics(plan), problems, weights)
 
 

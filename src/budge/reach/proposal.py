@@ -7,7 +7,7 @@ weight could make up for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from budge.reach.reacher import Plan, Reacher
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
 
-__all__ = ["Proposal"]
+__all__ = ["Proposal", "Weigher"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -48,7 +48,7 @@ class Proposal:
             DesignError.raise_if(densities[name].problems(feature.type, feature.levels, f"proposal.{name}"))
         return cls(model, densities)
 
-    def applied(self, plan: Plan, maker: Reacher, row: FloatArray) -> tuple[Plan, Callable[[FloatArray], FloatArray]]:
+    def applied(self, plan: Plan, maker: Reacher, row: FloatArray) -> tuple[Plan, Weigher]:
         """The plan that draws from the proposal, and the function that gives the weight p/q of each point."""
         parts = []
         factors: list[tuple[npt.NDArray[np.intp], Listed, FloatArray]] = []
@@ -75,13 +75,26 @@ class Proposal:
             q = q * p / (q * p).sum()
             parts.append(replace(listed, weights=q))
             factors.append((where, listed, p / q))
+        return Plan(parts, maker.columns), Weigher(row, tuple(factors))
 
-        def weigh(points: FloatArray) -> FloatArray:
-            weights = np.ones(len(points))
-            for where, listed, ratio in factors:
-                known = {change.tobytes(): r for change, r in zip(listed.changes + 0.0, ratio)}
-                moved = np.ascontiguousarray(points[:, where] - row[where]) + 0.0
-                weights *= np.array([known[m.tobytes()] for m in moved])
-            return weights
 
-        return Plan(parts, maker.columns), weigh
+@dataclass(frozen=True)
+class Weigher:
+    """The weight p/q of points, and the largest there can be."""
+
+    row: FloatArray
+    factors: tuple[tuple[npt.NDArray[np.intp], Listed, FloatArray], ...]
+
+    @property
+    def bound(self) -> float:
+        """The largest weight."""
+        return float(np.prod([ratio.max() for _, _, ratio in self.factors]))
+
+    def __call__(self, points: FloatArray) -> FloatArray:
+        """One weight a point."""
+        weights = np.ones(len(points))
+        for where, listed, ratio in self.factors:
+            known = {change.tobytes(): r for change, r in zip(listed.changes + 0.0, ratio)}
+            moved = np.ascontiguousarray(points[:, where] - self.row[where]) + 0.0
+            weights *= np.array([known[m.tobytes()] for m in moved])
+        return weights

@@ -95,6 +95,24 @@ class Reacher:
                 out[:, j] = row[j] + low + (high - low) * spread[:, i]
         return self._effects(rng, n, row, out) if self.model.effects else {}
 
+    def expand(self, row: FloatArray, plan: Plan) -> tuple[FloatArray, FloatArray | None]:
+        """Every point of one person, and their probabilities where they differ."""
+        size = math.prod(p.size or 1 for p in plan.parts)
+        values = np.tile(row, (size, 1))
+        weights: FloatArray | None = None
+        number = np.arange(size)
+        for part, where in zip(plan.parts, self.columns):
+            if not isinstance(part, Listed):  # it only stays
+                continue
+            changes = part.expand()
+            pick = number % len(changes)
+            values[:, where] += changes[pick]
+            number = number // len(changes)
+            shares = part.shares()
+            if shares is not None:
+                weights = shares[pick] * (1.0 if weights is None else weights)
+        return values, None if weights is None else weights / weights.sum()
+
     def _effects(self, rng: np.random.Generator, n: int, row: FloatArray, out: FloatArray) -> dict[str, FloatArray]:
         model = self.model
         x: dict[str, Any] = dict(zip(self.names, row))
