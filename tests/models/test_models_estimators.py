@@ -76,7 +76,7 @@ def test_score_is_the_probability_or_else_the_decision() -> None:
     logistic, machine = scaled(LogisticRegression()), scaled(LinearSVC())
     np.testing.assert_array_equal(as_predictor(logistic, output="score").predict(FRAME), logistic.predict_proba(FRAME)[:, 1])
     np.testing.assert_array_equal(as_predictor(machine, output="score").predict(FRAME), machine.decision_function(FRAME))
-    with pytest.raises(ModelError, match="gives no probabilities.*output='score'"):
+    with pytest.raises(ModelError, match=r"gives no probabilities.*output='score'"):
         as_predictor(machine, output="probability")
     signed = as_predictor(machine, threshold=0.0)
     assert signed.predict(FRAME).tolist() == machine.predict(FRAME).tolist()
