@@ -14,7 +14,7 @@ from budge.errors import BudgeError
 __all__ = ["app", "echo_json", "main"]
 
 #: One module a command; each has ``register(app)``.
-COMMANDS = ("plan",)
+COMMANDS = ("init", "check", "plan")
 
 app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -32,7 +32,8 @@ def echo_json(record: Any) -> None:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line and return its exit code: errors become one readable line."""
     for name in COMMANDS:
-        importlib.import_module(f"budge.cli.{name}").register(app)
+        if name not in {command.name for command in app.registered_commands}:  # once, however often it is called
+            importlib.import_module(f"budge.cli.{name}").register(app)
     arguments = sys.argv[1:] if argv is None else argv
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="budge")

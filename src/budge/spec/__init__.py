@@ -4,6 +4,7 @@ A spec is one page of YAML, JSON or TOML that an auditor can read. It never name
 problems are reported at once, each with its place, what was got, and a remedy.
 """
 
+from budge.spec.check import CheckReport, check
 from budge.spec.reading import features_from, model_from, parse, read_model
 from budge.spec.schema import json_schema
 from budge.spec.suggest import Suggestion, suggest
@@ -11,7 +12,9 @@ from budge.spec.tables import read_table
 from budge.spec.writing import to_text, write_model
 
 __all__ = [
+    "CheckReport",
     "Suggestion",
+    "check",
     "features_from",
     "json_schema",
     "model_from",

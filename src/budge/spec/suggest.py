@@ -37,7 +37,7 @@ class Suggestion:
     name: str = ""
 
     def model(self, confirm: Literal["encodings", "all", "none"] | Iterable[int] = "encodings") -> InteractionModel:
-        """The model with the suggested features and the findings that are confirmed: groups of dummies, all, none, or by position."""
+        """The model with the suggested features and the findings confirmed: groups of dummies, all, none, or by position."""
         chosen = set(range(len(self.findings))) if isinstance(confirm, str) else set(confirm)
         binary = {f.name for f in self.features if f.type == "binary"}
         kept = []

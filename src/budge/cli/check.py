@@ -1,0 +1,46 @@
+"""``budge check``: a spec by itself, or against a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from budge.cli import echo_json
+from budge.errors import InputError
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("check")(check)
+
+
+def check(
+    spec: Annotated[Path | None, typer.Argument(help="The spec file: .yaml, .json or .toml.")] = None,
+    data: Annotated[Path | None, typer.Argument(help="A CSV file with one person a row.")] = None,
+    rows: Annotated[int, typer.Option(min=1, help="Typical rows at which parts are sized.")] = 25,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a row breaks the spec or constraints clash.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the spec format, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+) -> None:
+    """Check a spec; with data, list rows that break it, clashes, idle constraints, and the size of each part."""
+    from budge import spec as specs
+
+    if schema:
+        echo_json(specs.json_schema())
+        return
+    if spec is None:
+        raise InputError("a spec file is needed", remedy="write budge check model.yaml data.csv")
+    im = specs.read_model(spec)
+    if data is None:
+        warned = [problem.to_dict() for problem in im.warnings]
+        record = {"name": im.name, "ok": True, "digest": im.digest, "parts": [list(p) for p in im.partition], "warnings": warned}
+        echo_json(record) if as_json else typer.echo(str(im.describe()))
+        return
+    report = specs.check(im, specs.read_table(data), starts=rows)
+    echo_json(report.to_dict()) if as_json else typer.echo(str(report))
+    if strict and not report.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,336 @@
+"""A spec against a table: rows that break it, constraints that clash or never bind, parts and how they will be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from statistics import median_low
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.constraints import Constraint, DirectionalLinkage
+from budge.errors import BudgeError, Problem, printable
+from budge.frames import table
+from budge.interaction import InteractionModel
+from budge.parts import Part
+
+__all__ = ["Broken", "CheckReport", "Clash", "PartReport", "check"]
+
+FloatArray = npt.NDArray[np.float64]
+EXACT_UP_TO = 1_000_000  #: reachable points of one person that are listed rather than sampled
+IDLE_STARTS = 12  # unlike starts at which a constraint is tried
+TRIES = 400  # draws for each constraint and start, where configurations cannot be counted
+
+
+@dataclass(frozen=True)
+class Broken:
+    """One bound or constraint that some rows break before anybody moves."""
+
+    label: str
+    what: str
+    rows: int
+    examples: tuple[tuple[Any, Mapping[str, Any]], ...]  # label of the row, the values concerned
+
+    def __str__(self) -> str:
+        shown = [f"row {label}: {', '.join(f'{k} = {v}' for k, v in values.items())}" for label, values in self.examples]
+        more = ["…"] if self.rows > len(shown) else []
+        return f"{self.label}: {_rows(self.rows)}. {self.what} ({'; '.join(shown + more)})"
+
+
+@dataclass(frozen=True)
+class Clash:
+    """Constraints that leave some typical rows nothing to do, not even to stay."""
+
+    labels: tuple[str, ...]
+    starts: int
+    example: Any
+
+    def __str__(self) -> str:
+        return (
+            f"{' and '.join(self.labels)}: no action is feasible for {_rows(self.starts)} of the typical (first: {self.example})"
+        )
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """How one part will be drawn from typical rows."""
+
+    names: tuple[str, ...]
+    sizes: tuple[int, ...] = ()  # configurations, one for each typical row
+    methods: tuple[str, ...] = ()
+    continuous: bool = False
+    effects: bool = False
+    exact: bool = True
+    measures_differ: bool = False
+    problem: str = ""
+
+    def __str__(self) -> str:
+        if self.problem:
+            return f"{', '.join(self.names)}: cannot be prepared: {self.problem}"
+        if not self.methods:
+            return f"{', '.join(self.names)}: {'moved by effects only' if self.effects else 'does not move'}"
+        low, high = (min(self.sizes), max(self.sizes)) if self.sizes else (0, 0)
+        size = (
+            "too many configurations to count"
+            if not self.sizes
+            else f"{low:,}"
+            if low == high
+            else f"{low:,} to {high:,} (median {median_low(self.sizes):,})"
+        )
+        noun = "" if not self.sizes else " configuration" if high == 1 else " configurations"
+        more = ", each with continuous coordinates" if self.continuous else ""
+        more += ", then effects" if self.effects else ""
+        law = "" if self.exact else "; draws are approximate (MCMC)"
+        return f"{', '.join(self.names)}: {size}{noun}{more}; drawn by {' or '.join(self.methods)}{law}"
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """What a spec does to a table."""
+
+    name: str
+    rows: int
+    broken_rows: int
+    broken: tuple[Broken, ...]
+    clashes: tuple[Clash, ...]
+    idle: tuple[str, ...]
+    parts: tuple[PartReport, ...]
+    starts: int
+    exact_starts: int
+    points: int | None
+    effects: bool = False
+    measure: str = "configuration"
+    warnings: tuple[Problem, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """Whether every row keeps the spec, nothing clashes, and every part can be prepared."""
+        return not self.broken and not self.clashes and not any(p.problem for p in self.parts)
+
+    def __str__(self) -> str:
+        lines = [f"{self.name or 'Interaction model'}: {self.rows:,} rows"]
+        if self.broken:
+            lines += [f"{self.broken_rows:,} of {self.rows:,} rows break the spec:", *(f"  {b}" for b in self.broken)]
+        else:
+            lines.append("No row breaks the spec.")
+        lines += ["These constraints clash:", *(f"  {c}" for c in self.clashes)] if self.clashes else []
+        if self.idle:
+            lines += ["Never seen to restrict anything on this data:", *(f"  {label}" for label in self.idle)]
+        moving = [p for p in self.parts if p.methods or p.problem or p.effects]
+        lines += [
+            f"Parts: {len(self.parts)}, of which {len(moving)} can change (sizes at {self.starts} typical rows)",
+            *(f"  {p}" for p in moving),
+        ]
+        lines.append(self._exact())
+        uneven = [", ".join(p.names) for p in self.parts if p.measures_differ]
+        if uneven:
+            lines.append(f"The measures `configuration` and `volume` differ here (this spec: {self.measure}):")
+            lines += [f"  {names}" for names in uneven]
+        else:
+            lines.append("The measures `configuration` and `volume` agree at these rows.")
+        lines += ["Warnings:", *(f"  {w}" for w in self.warnings)] if self.warnings else []
+        return "\n".join(printable(line) for line in lines)
+
+    def _exact(self) -> str:
+        if self.effects:
+            return "Exact computation: no, effects are random."
+        if not self.starts:
+            return "Exact computation: unknown, no row could be looked at."
+        if self.exact_starts == self.starts:
+            return f"Exact computation: yes, for all typical rows (median {self.points:,} reachable points)."
+        if self.exact_starts:
+            return f"Exact computation: for {self.exact_starts} of {self.starts} typical rows; the others are sampled."
+        why = (
+            "continuous features move" if any(p.continuous for p in self.parts) else f"more than {EXACT_UP_TO:,} reachable points"
+        )
+        return f"Exact computation: no, {why}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the check, for ``--json``."""
+        return {
+            "name": self.name,
+            "ok": self.ok,
+            "rows": self.rows,
+            "broken_rows": self.broken_rows,
+            "broken": [
+                {
+                    "label": b.label,
+                    "what": b.what,
+                    "rows": b.rows,
+                    "examples": [{"row": str(r), "values": dict(v)} for r, v in b.examples],
+                }
+                for b in self.broken
+            ],
+            "clashes": [{"labels": list(c.labels), "starts": c.starts, "example": str(c.example)} for c in self.clashes],
+            "never_bind": list(self.idle),
+            "parts": [
+                {
+                    "features": list(p.names),
+                    "sizes": {"least": min(p.sizes), "median": median_low(p.sizes), "most": max(p.sizes)} if p.sizes else None,
+                    "methods": list(p.methods),
+                    "continuous": p.continuous,
+                    "effects": p.effects,
+                    "exact_draws": p.exact,
+                    "measures_differ": p.measures_differ,
+                    "problem": p.problem or None,
+                }
+                for p in self.parts
+            ],
+            "typical_rows": self.starts,
+            "exact_for": self.exact_starts,
+            "median_points": self.points,
+            "warnings": [w.to_dict() for w in self.warnings],
+        }
+
+
+def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3) -> CheckReport:
+    """Check a model against a table.
+
+    Every row is asked whether it breaks a bound or a value constraint. Sizes, clashes and idle constraints are looked
+    for at `starts` typical rows, spread evenly over those that break nothing.
+
+    Examples
+    --------
+    >>> import budge, pandas as pd
+    >>> im = budge.InteractionModel(
+    ...     {"a": {"type": "binary"}, "b": {"type": "binary"}}, [budge.constraints.OneHot(("a", "b"), name="one of two")]
+    ... )
+    >>> report = check(im, pd.DataFrame({"a": [1, 0, 1], "b": [0, 1, 1]}, index=["ann", "bob", "cy"]))
+    >>> report.ok, report.broken_rows
+    (False, 1)
+    >>> print(report.broken[0])
+    one of two: 1 row. Exactly 1 of a, b is on. (row cy: a = 1, b = 1)
+    """
+    from budge.reach.status import broken_people
+
+    frame = table(X)
+    values = im.coding.encode(frame)
+    found = broken_people(im, values)
+    bad = np.zeros(len(values), dtype=bool)
+    for _, who in found:
+        bad |= who
+    good = np.flatnonzero(~bad)
+    chosen = np.unique(good[np.linspace(0, len(good) - 1, min(starts, len(good))).astype(int)]) if len(good) else good
+    sizes_of: dict[bytes, int | None] = {}
+    parts, clashes, sizes = _parts(im, values[chosen], [frame.index[int(i)] for i in chosen])
+    return CheckReport(
+        name=im.name,
+        rows=len(frame),
+        broken_rows=int(bad.sum()),
+        broken=tuple(_broken(im, label, who, frame, examples) for label, who in found),
+        clashes=clashes,
+        idle=tuple(c.label for c in im.constraints if len(good) and not _restricts(im, c, values[good], sizes_of)),
+        parts=parts,
+        starts=len(chosen),
+        exact_starts=0 if im.effects else sum(size is not None and size <= EXACT_UP_TO for size in sizes),
+        points=median_low(listed) if (listed := [s for s in sizes if s is not None]) else None,
+        effects=bool(im.effects),
+        measure=im.measure,
+        warnings=im.warnings,
+    )
+
+
+def _broken(im: InteractionModel, label: str, who: npt.NDArray[np.bool_], frame: pd.DataFrame, most: int) -> Broken:
+    constraint = next((c for c in im.constraints if c.label == label), None)
+    if constraint is not None:
+        names, what = constraint.scope, constraint.describe()
+    else:
+        name = label.removeprefix("bounds of ")
+        low, high = im.by_name[name].range
+        names, what = (name,), f"{name} lies between {low:g} and {high:g}."
+    rows = np.flatnonzero(who)
+    shown = tuple((frame.index[i], {name: _plain(frame[name].iloc[i]) for name in names}) for i in rows[:most])
+    return Broken(label, what, len(rows), shown)
+
+
+def _rows(n: int) -> str:
+    return f"{n:,} row{'' if n == 1 else 's'}"
+
+
+def _plain(value: Any) -> Any:
+    if pd.isna(value):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _parts(
+    im: InteractionModel, rows: FloatArray, labels: list[Any]
+) -> tuple[tuple[PartReport, ...], tuple[Clash, ...], list[int | None]]:
+    """The parts as typical rows see them, what clashes, and how many points each row can reach (None: not to be listed)."""
+    from budge.reach.milp import clash
+    from budge.reach.prepare import prepare_part
+
+    place = {f.name: j for j, f in enumerate(im.features)}
+    reports, totals = [], [1 if not im.effects else None] * len(rows)
+    clashing: dict[tuple[str, ...], list[Any]] = {}
+    for part in im.parts:
+        report = PartReport(part.names, effects=bool(part.effects))
+        if any(f.actionable for f in part.features):
+            known: dict[bytes, Any] = {}
+            for i, row in enumerate(rows):
+                start = row[[place[name] for name in part.names]]
+                x = dict(zip(part.names, start.tolist()))
+                try:
+                    if start.tobytes() not in known:
+                        known[start.tobytes()] = prepare_part(part, x, im.measure)
+                    prepared = known[start.tobytes()]
+                    report = _seen(report, prepared)
+                    if prepared.empty:
+                        clashing.setdefault(clash(part, x) or (f"part {', '.join(part.names)}",), []).append(labels[i])
+                    endless = prepared.continuous and not prepared.only_stays
+                    size = None if endless else prepared.size
+                except BudgeError as error:
+                    report, size = replace(report, problem=str(error)), None
+                before = totals[i]
+                totals[i] = None if size is None or before is None else before * size
+        reports.append(report)
+    clashes = tuple(Clash(names, len(who), who[0]) for names, who in clashing.items())
+    return tuple(reports), clashes, totals
+
+
+def _seen(report: PartReport, prepared: Any) -> PartReport:
+    size = prepared.size
+    return replace(
+        report,
+        sizes=(*report.sizes, size) if size is not None else report.sizes,
+        methods=tuple(dict.fromkeys((*report.methods, prepared.method))),
+        continuous=report.continuous or bool(prepared.continuous and not prepared.only_stays),
+        exact=report.exact and bool(prepared.exact),
+        measures_differ=report.measures_differ or bool(getattr(prepared, "measures_differ", False)),
+    )
+
+
+def _restricts(im: InteractionModel, constraint: Constraint, values: FloatArray, sizes: dict[bytes, int | None]) -> bool:
+    """Whether the constraint excludes anything that the rest of its part allows: by counting, or by draws; in doubt, yes."""
+    from budge.reach.prepare import prepare_part
+
+    place = {f.name: j for j, f in enumerate(im.features)}
+    if isinstance(constraint, DirectionalLinkage):  # it excludes nothing: it moves its targets, if its source moves
+        low, high = im.by_name[constraint.source].moves(values[:, place[constraint.source]])
+        return bool((high > low).any())
+    part = next(p for p in im.parts if constraint.scope[0] in p.names)
+    if not any(f.actionable for f in part.features):
+        return True  # nothing moves, so that nothing can be told
+    rest = Part(part.features, tuple(c for c in part.constraints if c is not constraint), part.links)
+    unlike = np.unique(values[:, [place[name] for name in part.names]], axis=0)
+    rng = np.random.default_rng(0)
+    for start in unlike[np.linspace(0, len(unlike) - 1, min(IDLE_STARTS, len(unlike))).astype(int)]:
+        x = dict(zip(part.names, start.tolist()))
+        try:
+            loose = prepare_part(rest, x, "configuration")
+            if loose.empty:
+                continue
+            if loose.size is not None and not loose.continuous:
+                key = repr(part.names).encode() + start.tobytes()
+                if key not in sizes:
+                    sizes[key] = prepare_part(part, x, "configuration").size
+                if sizes[key] != loose.size:
+                    return True
+            elif not part.feasible(x, dict(zip(part.names, loose.draw(rng, TRIES).T))).all():
+                return True
+        except BudgeError:
+            return True
+    return False
