@@ -125,3 +125,29 @@ def test_a_record_is_cleared_as_a_whole_or_not_at_all() -> None:
     assert cleared.mean() == 0.5
     without = im.enumerate(X[X["no_prior_arrests"] == 1].iloc[0])
     assert len(without.points) > 0
+
+
+@needs_core
+@pytest.mark.usefixtures("data_folder")
+def test_german_reaches_as_many_points_as_counted_by_hand() -> None:
+    """The variant with two years a step, of which `test_encodings` counts all 106,752 points without the library."""
+    import budge
+
+    spec = spec_of("german")
+    spec["features"]["YearsAtResidence"]["max_increase"] = 2
+    im, X = budge.InteractionModel.from_spec(spec), datasets.german().X
+    for _, x in X.iloc[::40].iterrows():
+        free = 4 - x[["YearsEmployed>=1", "HasGuarantor", "HistoryOfBankInstallments", "HistoryOfStoreInstallments"]].sum()
+        accounts = (3 - x["CheckingAcct_exists"] - x["CheckingAcct>=0"]) * (3 - x["SavingsAcct_exists"] - x["SavingsAcct>=100"])
+        assert len(im.enumerate(x).points) == 3 * 2**free * accounts
+
+
+@needs_core
+@every_study
+def test_reached_rows_keep_the_dtypes(name: str, request: pytest.FixtureRequest) -> None:
+    import budge
+
+    X = table_of(name, request)
+    points = budge.InteractionModel.from_file(file_of(name)).sample(X.iloc[[0]], n=50, seed=1).points
+    assert list(points.columns) == list(X.columns)
+    assert (points.dtypes == X.dtypes).all()
