@@ -63,7 +63,7 @@ class Codes(Constraint):
         after = np.stack(np.broadcast_arrays(*(reached(x, change, name) for name in self.features)), axis=-1)
         now = np.stack(np.broadcast_arrays(*(np.asarray(x[name], dtype=float) for name in self.features)), axis=-1)
         to, start = self.rank(after), self.rank(now)
-        good = ~np.isnan(to)
+        good = ~np.isnan(to) & ~np.isnan(after).any(axis=-1)  # a missing dummy makes no code
         with np.errstate(invalid="ignore"):  # a start that is no code has no rank to keep to
             if self.direction == "increase":
                 good &= np.isnan(start) | (to >= start)

@@ -46,7 +46,7 @@ def follows(target: Feature, links: Sequence[DirectionalLinkage], x: Values, act
         return np.asarray(inside)
     floor, ceiling = target.reach(start)
     after = start + moved
-    kept = less_equal(floor, after) & less_equal(after, ceiling)
+    kept = (less_equal(floor, after) & less_equal(after, ceiling)) | np.isnan(start)  # a missing value has no bounds to pass
     if policy == "clip":  # what would pass a bound stops at it
         inside = inside | (equal(after, ceiling) & less_equal(moved, own + high)) | (equal(after, floor) & less_equal(own + low, moved))
     return np.asarray(inside & kept)
@@ -56,8 +56,8 @@ def target_rows(target: Feature, links: Sequence[DirectionalLinkage], x: Mapping
     """The same as rows: one branch for every combination of the sources' directions."""
     moved, own = Linear({("change", target.name): 1.0}, 0.0), Linear({("action", target.name): 1.0}, 0.0)
     floor, ceiling = (float(bound) for bound in target.reach(float(x[target.name])))
-    policy = links[0].on_exceed if links else "allow"
     start = float(x[target.name])
+    policy = links[0].on_exceed if links and not np.isnan(start) else "allow"
     options: list[Formula] = []
     for branches in product(*(link.branches(target.name, x) for link in links)):
         guards: list[Formula] = [guard for branch in branches for guard in branch[0]]

@@ -79,7 +79,8 @@ class OneHot(Constraint):
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        ones = sum((reached(x, change, name) > 0.5).astype(np.int64) for name in self.features)
+        after = [reached(x, change, name) for name in self.features]
+        ones = sum(np.where(np.isnan(value), np.nan, value > 0.5) for value in after)  # a missing dummy satisfies nothing
         if self.relation == "==":
             return np.asarray(ones == self.count)
         return np.asarray(ones <= self.count if self.relation == "<=" else ones >= self.count)

@@ -64,10 +64,14 @@ class Predicate(Constraint):
         columns = np.broadcast_arrays(*(reached(x, change, name) for name in self.features))
         shape = columns[0].shape
         given: dict[str, Any] = {}
-        levels = self.levels
+        levels, inside = self.levels, np.ones(int(np.prod(shape)), dtype=bool)
         for name, column in zip(self.features, columns):
-            flat = np.array(column, dtype=float).ravel()
-            values = np.array(levels[name], dtype=object)[flat.astype(int)] if name in levels else flat
+            values = np.array(column, dtype=float).ravel()
+            if name in levels:  # a position that no level has is no value; a missing one is None
+                known = (values >= 0) & (values <= len(levels[name]) - 1)
+                inside &= known | np.isnan(values)
+                named = np.array([*levels[name], None], dtype=object)
+                values = named[np.where(known, values, -1).astype(int)]
             values.flags.writeable = False
             given[name] = values
         try:
@@ -83,7 +87,7 @@ class Predicate(Constraint):
             if answer.dtype.kind not in "biuf" or not np.isin(answer, (0, 1)).all():
                 raise ReachError("must return truth values", where=self.label, got=f"{answer.dtype}: {answer[:3].tolist()}")
             answer = answer.astype(bool)
-        return answer.reshape(shape)
+        return np.asarray(answer & inside).reshape(shape)
 
     def to_spec(self) -> dict[str, Any]:
         raise SpecError(

@@ -272,11 +272,6 @@ class Compiler:
     def _tighten(self, band: _Band) -> None:
         ((column, value),) = band.terms.items()
         low, high = sorted((band.lower / value, band.upper / value))
-        if self.program.is_whole(column):
-            low, high = (
-                math.ceil(low - TOLERANCE) if math.isfinite(low) else low,
-                math.floor(high + TOLERANCE) if math.isfinite(high) else high,
-            )
         self.program.tighten(column, low, high)
 
     def _emit_table(self, forms: tuple[Affine, ...], table: FloatArray, guard: Affine | None) -> None:

@@ -103,9 +103,9 @@ class Program:
     def variable(self, lower: float, upper: float, *, integer: bool = False) -> int:
         """Add a variable and return its number."""
         self._changed()
-        self._lower.append(float(lower))
-        self._upper.append(float(upper))
         self._integer.append(integer)
+        self._lower.append(_up(lower) if integer else float(lower))
+        self._upper.append(_down(upper) if integer else float(upper))
         return len(self._lower) - 1
 
     def row(self, terms: Mapping[int, float], *, lower: float = -math.inf, upper: float = math.inf) -> None:
@@ -125,6 +125,8 @@ class Program:
     def tighten(self, column: int, lower: float, upper: float) -> None:
         """Narrow the declared bounds of a variable."""
         self._changed()
+        if self._integer[column]:
+            lower, upper = _up(lower), _down(upper)
         self._lower[column] = max(self._lower[column], float(lower))
         self._upper[column] = min(self._upper[column], float(upper))
 
@@ -194,6 +196,15 @@ class Program:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.solver, self._factory, self.tolerance = _choose(self.solver)
+
+
+def _up(bound: float) -> float:
+    """The lowest whole number from a bound on (HiGHS does not round the bounds of whole numbers itself)."""
+    return float(math.ceil(bound - 1e-9)) if math.isfinite(bound) else float(bound)
+
+
+def _down(bound: float) -> float:
+    return -_up(-bound)
 
 
 class _Highs:
