@@ -103,7 +103,7 @@ class Work:
     def _ask(
         self, predictor: Predictor, block: Block, name: str, chunk: Chunk
     ) -> tuple[Any, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-        outputs, good, *_ = predictor.predict_resolved(chunk.rows)
+        outputs, good = predictor.predict_resolved(chunk.rows)
         outputs, good = np.asarray(outputs), np.asarray(good, dtype=bool)
         before = np.repeat(np.asarray(block.before[name])[chunk.people], chunk.counts)
         if good.all():
