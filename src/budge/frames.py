@@ -196,6 +196,7 @@ def _cells(found: list[Problem], column: pd.Series, bad: Iterable[bool], what: s
     """One problem for a column: its first bad cell, and how many more there are."""
     places = np.flatnonzero(np.asarray(bad))
     cell = column.iloc[int(places[0])]
+    cell = cell.item() if isinstance(cell, np.generic) else cell
     more = f" (and {len(places) - 1} more row{'s' if len(places) > 2 else ''})" if len(places) > 1 else ""
     found.append(Problem(f"row {column.index[int(places[0])]}, column {column.name}", what + more, cell, remedy))
 

@@ -99,7 +99,7 @@ def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> 
         found.append(Problem(place_of(path), what, got, remedy))
 
     if len(path) > DEEPEST:
-        wrong("is nested too deeply", f"a spec has at most {DEEPEST} levels", value)
+        wrong("is nested too deeply", f"a spec has at most {DEEPEST} levels", type(value).__name__)
         return None
     if isinstance(value, np.generic):
         value = value.item()

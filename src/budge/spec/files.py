@@ -57,12 +57,13 @@ def _bytes(path: Path) -> bytes:
         raise StorageError("there is no such file", where=str(path), remedy=_neighbours(path)) from None
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot be opened: {getattr(error, 'strerror', None) or error}", where=str(path)) from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(handle)
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
+        raise SpecError("is not a regular file", where=str(path), got=kind, remedy="give the path of a spec file")
+    size = status.st_size
     with os.fdopen(handle, "rb") as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
-            raise SpecError("is not a regular file", where=str(path), got=kind, remedy="give the path of a spec file")
-        size = status.st_size
         data = b"" if size > LARGEST else file.read(LARGEST + 1)
     if max(size, len(data)) > LARGEST:
         raise SpecError(

@@ -47,11 +47,13 @@ class Pieces:
         self.name, self.measure = "", "configuration"
 
     def model(self) -> InteractionModel:
+        """The model of the pieces; raises what is wrong with their meaning."""
         return InteractionModel(
             self.features, self.constraints.values(), self.effects.values(), self.latent, name=self.name, measure=self.measure  # type: ignore[arg-type]
         )  # fmt: skip
 
     def read(self, tree: dict[Any, Any]) -> None:
+        """Read a whole spec."""
         for key in tree:
             if key not in TOP:
                 self.found.append(unknown_key("", key, tree[key], TOP))
@@ -80,6 +82,7 @@ class Pieces:
         self.read_effects(tree.get("effects"))
 
     def read_features(self, tree: Any) -> None:
+        """Read the features; what cannot be read gets a stand-in, so that others can name it."""
         for name, body in mapping_of(tree, "features", self.found, "name: {type: ...}").items():
             place = f"features.{name}"
             if body == "fixed":
@@ -98,6 +101,7 @@ class Pieces:
             self.features.append(Feature(name, **{key: _field(key, value) for key, value in body.items() if value is not None}))
 
     def read_constraints(self, tree: Any) -> None:
+        """Read the list of constraints."""
         if tree is not None and not isinstance(tree, list):
             self.found.append(Problem("constraints", "must be a list: - kind: {...}", tree))
             return
@@ -114,6 +118,7 @@ class Pieces:
                 self.constraints[i] = read
 
     def constraint(self, place: str, kind: Any, body: Any) -> Constraint | None:
+        """Read one constraint of any registered kind."""
         known = kinds()
         if kind not in known:
             self.found.append(Problem(place, "unknown kind of constraint", kind, nearest(kind, spec_kinds())))
@@ -143,6 +148,7 @@ class Pieces:
         return None
 
     def read_latent(self, tree: Any) -> None:
+        """Read the latent draws."""
         before = len(self.found)
         for name, body in mapping_of(tree, "latent", self.found, 'name: "expression"').items():
             place = f"latent.{name}"
@@ -160,6 +166,7 @@ class Pieces:
         self.latent_broken = len(self.found) > before
 
     def read_effects(self, tree: Any) -> None:
+        """Read the list of effects."""
         if tree is not None and not isinstance(tree, list):
             self.found.append(Problem("effects", "must be a list: - {feature: ..., add: ...}", tree))
             return

@@ -76,9 +76,10 @@ def _header(path: Path, separator: str) -> list[str]:
         raise StorageError("there is no such file", where=str(path), remedy="check the path") from None
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot be opened: {getattr(error, 'strerror', None) or error}", where=str(path)) from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise DataError("is not a regular file", where=str(path), remedy="give the path of a CSV file")
     with os.fdopen(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise DataError("is not a regular file", where=str(path), remedy="give the path of a CSV file")
         start = file.read(10_000_000)
     if not start.strip():
         raise DataError("the file is empty", where=path.name)
