@@ -70,15 +70,30 @@ def test_the_order_contract_is_exhaustive_and_covers_house() -> None:
     assert [name for name in reversed(order) if name in house] == house
 
 
-def test_the_doors_of_the_interaction_model_open_late() -> None:
-    """What the contract lets `budge.interaction` import from its right is imported inside methods only."""
-    path = SOURCE / "interaction.py"
-    if not path.exists():
-        pytest.skip("budge.interaction is not there yet")
-    early = imported_early(ast.parse(path.read_text(encoding="utf-8")))
-    assert {
-        name for name in early if name.split(".")[:2] in (["budge", "reach"], ["budge", "spec"], ["budge", "describe"])
-    } == set()
+DOORS = {"interaction.py": {"budge.reach", "budge.spec", "budge.describe"}, "spec/check.py": {"budge.reach"}}
+
+
+@pytest.mark.parametrize("file", DOORS)
+def test_doors_to_the_right_open_late(file: str) -> None:
+    """What the contract lets a module import from its right is imported inside functions only."""
+    early = imported_early(ast.parse((SOURCE / file).read_text(encoding="utf-8")))
+    assert {name for name in early if ".".join(name.split(".")[:2]) in DOORS[file]} == set()
+
+
+@pytest.mark.parametrize("path", MODULES, ids=dotted)
+def test_the_root_is_asked_for_its_version_only(path: Path) -> None:
+    """``from budge import InteractionModel`` inside the package would go round the order (the command line stands outside)."""
+    if dotted(path) == "budge" or dotted(path).startswith(("budge.cli", "budge.testing")):
+        return
+    rooms = {p.stem if p.is_file() else p.name for p in SOURCE.iterdir()}
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    asked = {alias.name for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "budge" for alias in node.names}
+    asked |= {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "budge"
+    }
+    assert asked - rooms <= {"__version__"}
 
 
 def imported_early(tree: ast.Module) -> set[str]:

@@ -13,8 +13,6 @@ import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import pandas as pd
 
@@ -75,8 +73,8 @@ def locate(source: Source, path: str | os.PathLike[str] | None = None) -> Path:
     else:
         try:
             return _download(source, source.url)
-        except (URLError, TimeoutError, ConnectionError) as error:
-            reason = f"the download from {source.url} failed ({getattr(error, 'reason', error)})"
+        except ConnectionError as error:
+            reason = f"the download from {source.url} failed ({error})"
     raise StorageError(
         f"{source.file} was not found; looked for {', '.join(looked)}; {reason}",
         remedy="put the file into a folder and give that as path= or in the environment variable BUDGE_DATA; "
@@ -125,10 +123,22 @@ def _check(content: bytes, source: Source, where: str) -> None:
         )
 
 
+def _fetch(url: str) -> bytes:
+    """What the address answers; any failure on the way is a ``ConnectionError``."""
+    from http.client import HTTPException  # late: most sessions download nothing
+    from urllib.request import Request, urlopen
+
+    try:
+        with urlopen(Request(url, headers={"User-Agent": "budge"}), timeout=60) as answer:
+            content: bytes = answer.read(LARGEST_DOWNLOAD + 1)
+    except (OSError, HTTPException) as error:
+        raise ConnectionError(str(getattr(error, "reason", error))) from error
+    return content
+
+
 def _download(source: Source, url: str) -> Path:
     log.info("downloading %s from %s", source.file, url)
-    with urlopen(Request(url, headers={"User-Agent": "budge"}), timeout=60) as answer:
-        content = answer.read(LARGEST_DOWNLOAD + 1)
+    content = _fetch(url)
     if len(content) > LARGEST_DOWNLOAD:
         size = f"over {LARGEST_DOWNLOAD} bytes"
         raise StorageError("the answer is too large to be the file", where=url, got=size, remedy="get it by hand")
