@@ -25,7 +25,7 @@ from budge.models import Predictor, as_predictor, check_contract
 from budge.reach.draw import invalid_error
 from budge.reach.status import broken_people
 
-__all__ = ["audit"]
+__all__ = ["audit", "make_source"]
 
 BLOCK_ROWS = 100_000
 Progress = Callable[[int, int], None]
@@ -127,7 +127,7 @@ def audit(
     >>> result.table[["rho", "verdict"]].values.tolist()
     [[0.5, 'above'], [0.0, 'below']]
     """
-    source = _source(im, X, on_invalid)
+    source = make_source(im, X, on_invalid)
     named = dict(model) if isinstance(model, Mapping) else {"model": model}
     if not named:
         raise ModelError("no model is given", where="model", got={})
@@ -150,7 +150,8 @@ def audit(
     return result
 
 
-def _source(im: Any, X: Any, on_invalid: str) -> Source:
+def make_source(im: Any, X: Any, on_invalid: str) -> Source:
+    """The people and what they can reach, read and checked."""
     if not isinstance(im, InteractionModel):
         if not callable(getattr(im, "draw", None)):
             raise InputError("is neither an interaction model nor has it draw(x, n, rng)", where="im", got=type(im).__name__)

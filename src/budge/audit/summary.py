@@ -29,7 +29,7 @@ class Summary:
 
     def __str__(self) -> str:
         design = self.info["design"]
-        tau, alpha, claim = design["threshold"], design["alpha"], design["claim"]
+        tau, alpha = design["threshold"], design["alpha"]
         lines = [
             f"{self.model}: {self.people:,} people; target: the output {self.info['target']}; "
             f"interactions: {self.info['name'] or 'unnamed'}; {self.calls:,} points asked."
@@ -38,7 +38,7 @@ class Summary:
         others = [f"{count:,} {v}" for v, count in self.verdicts.items() if v not in ("below", "above", "inconclusive")]
         lines.append(f"Responsiveness against the threshold {tau:g}: {', '.join(parts + others)}.")
         if self.share is not None:
-            lines.append(f"With confidence {1 - alpha:.0%}, {self.share}.")
+            lines.append(f"{str(self.share)[0].upper()}{str(self.share)[1:]} confidence.")
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
         if drawn:
             lines.append(f"{self.methods.get('exact', 0):,} people computed exactly; {drawn:,} by draws, each verdict wrong with probability at most {alpha:g}.")
@@ -46,7 +46,6 @@ class Summary:
             lines.append("All computed exactly, over every reachable point.")
         if self.info.get("harm"):
             lines.append(f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people).")
-        del claim
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,96 @@
+"""Procurement: the points of an audit go to the owner of a model, who returns predictions; nobody else sees the model."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from budge.audit.design import Design
+from budge.audit.run import make_source
+from budge.errors import InputError, MissingDependencyError, OutputExistsError, StorageError
+from budge.models import point_keys
+
+__all__ = ["points_to_ask", "write_points"]
+
+
+def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) -> Iterator[pd.DataFrame]:
+    """Every distinct point that the audit of this design will ask about, each with its key, the people themselves included."""
+    source = make_source(im, X, design.on_invalid)
+    if design.rule is not None:
+        raise InputError("a sequential audit decides as it goes what to ask", where="sequential", remedy="procure with a fixed n")
+    seen: set[str] = set()
+
+    def new(rows: pd.DataFrame) -> pd.DataFrame:
+        keys = point_keys(rows)
+        fresh = [i for i, key in enumerate(keys) if not (key in seen or seen.add(key))]  # type: ignore[func-returns-value]
+        part = rows.iloc[fresh].reset_index(drop=True)
+        part.insert(0, "key", keys[fresh])
+        return part
+
+    yield new(source.starts())
+    for first in range(0, len(source), block_people):
+        some = source.slice(first, min(first + block_people, len(source)))
+        listed, drawn = [], []
+        for i in range(len(some)):
+            if some.status(i) in ("empty", "invalid_start"):
+                continue
+            size = some.size(i) if design.method != "sample" else None
+            (listed if size is not None and size <= design.exact_limit else drawn).append(i)
+        for chunk in some.exact(listed):
+            yield new(chunk.rows)
+        for chunk in some.draws(drawn, design.n, design.seed, design.purpose, design.proposal):
+            yield new(chunk.rows)
+
+
+def write_points(
+    im: Any, X: Any, design: Design, path: str | Path, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
+) -> int:
+    """Write the points to a CSV or Parquet file, whole or not at all; returns how many there are."""
+    place = Path(path)
+    if place.exists() and not overwrite:
+        raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
+    kind = place.suffix.lower()
+    if kind not in (".csv", ".parquet", ".pq"):
+        raise InputError("points are written as .csv or .parquet", where=str(place), got=kind)
+    total = 0
+    try:
+        handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+        os.close(handle)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror}", where=str(place)) from error
+    try:
+        writer = None
+        for part in points_to_ask(im, X, design):
+            if kind == ".csv":
+                part.to_csv(half, mode="a" if total else "w", header=not total, index=False)
+            else:
+                writer = _append(part, half, writer)
+            total += len(part)
+            if progress is not None:
+                progress(total)
+        if writer is not None:
+            writer.close()
+        os.replace(half, place)
+    except OSError as error:
+        raise StorageError(f"cannot be written: {error.strerror or error}", where=str(place)) from error
+    finally:
+        if os.path.exists(half):
+            os.unlink(half)
+    return total
+
+
+def _append(part: pd.DataFrame, path: str, writer: Any) -> Any:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        raise MissingDependencyError("Parquet needs pyarrow", where=path, remedy="pip install 'budge[parquet]', or write .csv") from None
+    rows = pa.Table.from_pandas(part, preserve_index=False)
+    writer = writer or pq.ParquetWriter(path, rows.schema)
+    writer.write_table(rows.cast(writer.schema))
+    return writer

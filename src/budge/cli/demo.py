@@ -1,0 +1,68 @@
+"""``budge demo``: the main job on embedded data, offline, in a few seconds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.shared import progress_bar, show_table
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("demo")(demo)
+
+
+def demo(
+    people: Annotated[int, typer.Option(min=20, max=5000, help="Applicants to audit.")] = 120,
+    seed: Annotated[int, typer.Option(help="Seed of the data and all draws.")] = 0,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run in this folder.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the two verdicts.")] = False,
+) -> None:
+    """Train a lending model on synthetic data and ask: who is precluded, and whose approval can be gamed?"""
+    import budge
+    from budge.datasets import lending, spec_path
+    from budge.datasets.scorecard import Scorecard
+
+    data = lending(n=1500, seed=seed)
+    model = Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
+    applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
+    im = budge.InteractionModel.from_file(spec_path("lending"))
+    say = typer.echo if not (as_json or quiet) else (lambda *_: None)
+    say("A lender trains a scorecard on 1,000 past loans. budge asks how its answers respond to what applicants can do within a year.\n")
+    say(str(im.describe()))
+    refused = model.predict(applicants) == 0
+    with progress_bar("applicants", quiet=as_json or quiet) as progress:
+        stuck = budge.audit(model, applicants, im, target=1, threshold=0.1, seed=seed, population=refused, harm="below", progress=progress)
+    table = stuck.table.reset_index(names="applicant")
+    precluded = table[table["verdict"] == "below"]
+    gameable = table[table["verdict"] == "above"]
+    if as_json:
+        echo_json({"precluded": len(precluded), "gameable": len(gameable), "refused": int(refused.sum()), **stuck.to_dict()})
+    else:
+        say(f"\nThe scorecard refuses {int(refused.sum())} of {len(applicants)} applicants. Can they be approved by what they can do?\n")
+        typer.echo(str(stuck))
+        say("\nPrecluded: fewer than 1 in 10 of the things they can do would get them approved (first five).")
+        if not quiet:
+            show_table(precluded[["applicant", "n", "hits", "rho", "low", "high", "verdict"]], most=5)
+        say("\nGameable: much of what they can do turns the refusal around. The smallest change found for some of them:")
+        if not quiet:
+            for label in gameable["applicant"].head(3):
+                moves = stuck.change(label)
+                steps = ", ".join(f"{name} {_short(old)} → {_short(new)}" for name, old, new in moves.to_numpy().tolist())
+                rho = stuck.table["rho"][label]
+                say(f"  applicant {label} (responsiveness {rho:.0%}): {steps}")
+            say("\nNext: budge init YOUR.csv -o model.yaml, then budge check model.yaml YOUR.csv, then budge audit.")
+    if out is not None:
+        stuck.save(out)
+        say(f"Saved to {out}.")
+
+
+def _short(value: object) -> str:
+    return f"{value:,.0f}" if isinstance(value, float) else str(value)

@@ -1,0 +1,58 @@
+"""``budge sample``: the reachable points of a table, to be sent to the owner of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.shared import read_people
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("sample")(sample)
+
+
+def sample(
+    spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
+    data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the points go: .parquet or .csv.")],
+    threshold: Annotated[float, typer.Option(help="The threshold of the claim to come.")] = 0.1,
+    alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
+    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    width: Annotated[float | None, typer.Option(help="Plan n for intervals of at most this width.")] = None,
+    margin: Annotated[float | None, typer.Option(help="Plan n to find people this far from the threshold.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    method: Annotated[str, typer.Option(help="auto, exact or sample.")] = "auto",
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Write the distinct points that an audit will ask about, each with a key; `budge audit --predictions` finishes it."""
+    import budge
+    from budge.audit.design import make_design
+    from budge.audit.procure import write_points
+
+    im = budge.InteractionModel.from_file(spec)
+    people = read_people(data)
+    if drop:
+        people = people.drop(columns=[c for c in drop if c in people.columns])
+    design = make_design(
+        "different", threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid
+    )
+    total = write_points(im, people, design, out, overwrite=overwrite)
+    if as_json:
+        echo_json({"file": str(out), "points": total, "people": len(people), "n": design.n, "seed": design.seed, "spec_digest": im.digest})
+    elif not quiet:
+        typer.echo(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
+        typer.echo("The model's owner returns a file with the columns key and prediction; then")
+        kept = f" --method {method}" if method != "auto" else ""
+        typer.echo(f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")
