@@ -58,7 +58,9 @@ class Distribution:
             if kind == "empirical" and isinstance(body, Sequence) and not isinstance(body, str):
                 return cls(kind="empirical", values=tuple(body))
             if kind == "weights" and isinstance(body, Mapping):
-                weights = tuple(w if isinstance(w, bool) else (float(w) if isinstance(w, int | float) else w) for w in body.values())
+                weights = tuple(
+                    w if isinstance(w, bool) else (float(w) if isinstance(w, int | float) else w) for w in body.values()
+                )
                 return cls(kind="weights", values=tuple(body), weights=weights)
             return cls(kind=kind, values=(body,))
         return cls(kind=str(spec)[:60])  # type: ignore[arg-type]
@@ -89,7 +91,9 @@ class Distribution:
         if feature_type == "category":
             odd = [v for v in self.values if v not in (levels or ())]
             if odd:
-                found.append(Problem(where, "names a level that is not declared", odd[0], nearest(odd[0], map(str, levels or ()))))
+                found.append(
+                    Problem(where, "names a level that is not declared", odd[0], nearest(odd[0], map(str, levels or ())))
+                )
         else:
             odd = [v for v in self.values if isinstance(v, bool) or not isinstance(v, int | float) or not math.isfinite(v)]
             if odd:

@@ -143,7 +143,11 @@ class Effect:
     def describe(self) -> str:
         """One English sentence."""
         what = self.draw if isinstance(self.draw, str) else getattr(self.draw, "__name__", "a function")
-        text = {"add": f"{self.feature} changes by {what}", "set": f"{self.feature} becomes {what}", "multiply": f"{self.feature} is multiplied by {what}"}[self.way]
+        text = {
+            "add": f"{self.feature} changes by {what}",
+            "set": f"{self.feature} becomes {what}",
+            "multiply": f"{self.feature} is multiplied by {what}",
+        }[self.way]
         text += ", rounded" if self.round else ""
         return text + (f", kept within {self.clip[0]:g} and {self.clip[1]:g}." if self.clip else ".")
 
@@ -155,7 +159,9 @@ def in_order(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     try:
         return tuple(by_feature[name] for name in TopologicalSorter(graph).static_order())
     except CycleError as error:
-        raise SpecError("effects depend on each other in a circle", where="effects", got=" → ".join(reversed(error.args[1]))) from None
+        raise SpecError(
+            "effects depend on each other in a circle", where="effects", got=" → ".join(reversed(error.args[1]))
+        ) from None
 
 
 def effect_problems(effects: Sequence[Effect], latent: Sequence[Latent], features: Mapping[str, Feature]) -> list[Problem]:
@@ -183,7 +189,11 @@ def effect_problems(effects: Sequence[Effect], latent: Sequence[Latent], feature
             broken = True
             continue
         if effect.feature not in features:
-            found.append(Problem(f"{place}.feature", "names a feature that is not declared", effect.feature, nearest(effect.feature, features)))
+            found.append(
+                Problem(
+                    f"{place}.feature", "names a feature that is not declared", effect.feature, nearest(effect.feature, features)
+                )
+            )
             continue
         if acted.count(effect.feature) > 1 and acted.index(effect.feature) != i:
             found.append(Problem(f"{place}.feature", "a feature has two effects", effect.feature, "write them as one"))
@@ -205,7 +215,11 @@ def _latent_problems(draw: Latent, place: str, features: Mapping[str, Feature], 
         expression = parse(str(draw.draw), distributions=True)
     except ExpressionError as error:
         return list(error.at(place).problems)
-    found = [Problem(place, "a latent draw reads only the start", f"{layer}.{name}", f"write before.{name}") for layer, name in sorted(expression.vars) if layer != "before"]
+    found = [
+        Problem(place, "a latent draw reads only the start", f"{layer}.{name}", f"write before.{name}")
+        for layer, name in sorted(expression.vars)
+        if layer != "before"
+    ]
     vector = expression.text.strip().startswith("multivariate_normal")
     if vector != bool(draw.components):
         remedy = "list the names of its components" if vector else "only multivariate_normal has components"
@@ -232,10 +246,22 @@ def _one_effect(
             found.append(Problem(where, "names a feature that is not declared", name, nearest(name, features)))
     if effect.clip is not None:
         low_high = effect.clip
-        if not isinstance(low_high, tuple) or len(low_high) != 2 or any(isinstance(b, bool) or not isinstance(b, int | float) for b in low_high) or not low_high[0] <= low_high[1]:
+        if (
+            not isinstance(low_high, tuple)
+            or len(low_high) != 2
+            or any(isinstance(b, bool) or not isinstance(b, int | float) for b in low_high)
+            or not low_high[0] <= low_high[1]
+        ):
             return [*found, Problem(f"{place}.clip", "clip is two numbers, lowest and highest", low_high)]
     if feature.type == "fixed":
-        found.append(Problem(f"{place}.feature", f"{feature.name} is fixed without a type", feature.name, "declare its type, with actionable: false"))
+        found.append(
+            Problem(
+                f"{place}.feature",
+                f"{feature.name} is fixed without a type",
+                feature.name,
+                "declare its type, with actionable: false",
+            )
+        )
     if found or effect.expression is None or feature.type in ("fixed", "category"):
         return found
     known = [p for p in effect.expression.check(levels, features) if "declared" not in p.what]
@@ -271,7 +297,14 @@ def _domain(effect: Effect, place: str, features: Mapping[str, Feature], levels:
             got = f"values from {least:g} to {most:g} on bounds {low:g} to {high:g}"
             found.append(Problem(place, f"can leave the domain of {feature.name}", got, f"add clip: [{low:g}, {high:g}]"))
     elif effect.clip is not None and (effect.clip[0] < low - 1e-9 or effect.clip[1] > high + 1e-9):
-        found.append(Problem(f"{place}.clip", f"reaches outside the bounds of {feature.name}", list(effect.clip), f"stay within [{low:g}, {high:g}]"))
+        found.append(
+            Problem(
+                f"{place}.clip",
+                f"reaches outside the bounds of {feature.name}",
+                list(effect.clip),
+                f"stay within [{low:g}, {high:g}]",
+            )
+        )
     return found
 
 
@@ -293,7 +326,9 @@ def draw_effects(
         env["before", name], env["action", name] = start, np.asarray(action.get(name, 0.0), dtype=float)
         env["value", name] = start + np.asarray(change.get(name, 0.0), dtype=float)
     for shared in latent:
-        drawn = _drawn(shared.draw, shared.expression, (), env, rng, n, levels, f"latent.{shared.name}", width=len(shared.components))
+        drawn = _drawn(
+            shared.draw, shared.expression, (), env, rng, n, levels, f"latent.{shared.name}", width=len(shared.components)
+        )
         for i, name in enumerate(shared.names):
             env["latent", name] = drawn[:, i] if shared.components else drawn
     result: dict[str, FloatArray] = {}
@@ -308,7 +343,9 @@ def draw_effects(
             value = np.clip(value, *effect.clip)
         if feature.discrete and not np.array_equal(value, np.round(value)):
             bad = value[value != np.round(value)][0]
-            raise ReachError(f"makes {feature.name} ({feature.type}) a fraction", where=effect.label, got=float(bad), remedy="set round: true")
+            raise ReachError(
+                f"makes {feature.name} ({feature.type}) a fraction", where=effect.label, got=float(bad), remedy="set round: true"
+            )
         still = np.isnan(env["before", effect.feature])  # a missing value does not move
         result[effect.feature] = env["effect", effect.feature] = np.where(still, 0.0, value - base)
     return result

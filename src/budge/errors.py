@@ -124,7 +124,9 @@ class BudgeError(Exception):
 
     def at(self, prefix: str) -> Self:
         """The same error, seen from further out: every place gets a prefix."""
-        moved = [Problem(f"{prefix}.{p.where}" if p.where else prefix, p.what, p.got, p.remedy, p.severity) for p in self.problems]
+        moved = [
+            Problem(f"{prefix}.{p.where}" if p.where else prefix, p.what, p.got, p.remedy, p.severity) for p in self.problems
+        ]
         return type(self)(moved)
 
 
@@ -176,7 +178,7 @@ class DrawError(ReachError):
     """A part cannot be drawn exactly within its budget."""
 
 
-class EnvironmentProblem(BudgeError):
+class EnvironmentProblem(BudgeError):  # noqa: N818 (the tree's own word)
     """This machine lacks something or failed."""
 
     exit_code: ClassVar[int] = 3

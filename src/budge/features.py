@@ -237,11 +237,23 @@ class Feature:
         elif len({(isinstance(level, bool), level) for level in self.levels}) < len(self.levels):
             found.append(Problem(where, "a level is listed twice", list(self.levels)))
         elif len(self.levels) < 2:
-            found.append(Problem(where, "a category needs at least two levels", list(self.levels), "write `fixed` for a column that never moves"))
+            found.append(
+                Problem(
+                    where,
+                    "a category needs at least two levels",
+                    list(self.levels),
+                    "write `fixed` for a column that never moves",
+                )
+            )
         ranked = self.direction or self.max_increase is not None or self.max_decrease is not None
         if ranked and not self.ordered:
             found.append(
-                Problem(f"{place}.ordered", "a direction or step limit on a category needs ordered levels", self.ordered, "set ordered: true")
+                Problem(
+                    f"{place}.ordered",
+                    "a direction or step limit on a category needs ordered levels",
+                    self.ordered,
+                    "set ordered: true",
+                )
             )
         return found
 
@@ -275,7 +287,11 @@ def look_alikes(names: Iterable[str]) -> list[Problem]:
             continue
         shape = unicodedata.normalize("NFKC", name).casefold().strip()
         if shape in seen and seen[shape] != name:
-            found.append(Problem(f"features.{name}", f"looks like {seen[shape]!r}", name, "give the two names that a reader can tell apart"))
+            found.append(
+                Problem(
+                    f"features.{name}", f"looks like {seen[shape]!r}", name, "give the two names that a reader can tell apart"
+                )
+            )
         seen.setdefault(shape, name)
     return found
 

@@ -27,9 +27,17 @@ def table(X: Any) -> pd.DataFrame:
     if isinstance(X, pd.DataFrame):
         frame = X
     elif isinstance(X, pd.Series) or (isinstance(X, np.ndarray) and X.ndim == 1):
-        raise DataError("a table is expected, not a vector", got=f"{type(X).__name__} of length {len(X)}", remedy="pass a DataFrame; one person is df.iloc[[0]]")
+        raise DataError(
+            "a table is expected, not a vector",
+            got=f"{type(X).__name__} of length {len(X)}",
+            remedy="pass a DataFrame; one person is df.iloc[[0]]",
+        )
     elif isinstance(X, np.ndarray):
-        raise DataError("a table with column names is expected", got=f"array of shape {X.shape}", remedy="wrap it: pd.DataFrame(array, columns=[...])")
+        raise DataError(
+            "a table with column names is expected",
+            got=f"array of shape {X.shape}",
+            remedy="wrap it: pd.DataFrame(array, columns=[...])",
+        )
     else:
         import narwhals as nw
 
@@ -46,7 +54,9 @@ def table(X: Any) -> pd.DataFrame:
         raise DataError("the table has no rows")
     if frame.index.has_duplicates:
         label = frame.index[frame.index.duplicated()][0]
-        raise DataError("the index has a label twice, so people cannot be told apart", got=label, remedy="use X.reset_index(drop=True)")
+        raise DataError(
+            "the index has a label twice, so people cannot be told apart", got=label, remedy="use X.reset_index(drop=True)"
+        )
     return frame
 
 
@@ -83,7 +93,13 @@ class Coding:
         values = np.empty((len(frame), len(self.features)))
         for j, feature in enumerate(self.features):
             if feature.name not in frame.columns:
-                found.append(Problem(f"column {feature.name}", "is missing from the table", remedy=nearest(feature.name, map(str, frame.columns))))
+                found.append(
+                    Problem(
+                        f"column {feature.name}",
+                        "is missing from the table",
+                        remedy=nearest(feature.name, map(str, frame.columns)),
+                    )
+                )
                 continue
             values[:, j] = _read(feature, frame[feature.name], found)
         DataError.raise_if(found)
@@ -121,10 +137,18 @@ def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArr
         result = np.where(gone, np.nan, codes[inverse])
         strange = (result == -1.0) & ~gone
         if strange.any():
-            _cells(found, column, strange, f"not a level of {feature.name}", f"levels: {', '.join(repr(v) for v in feature.levels[:8])}")
+            _cells(
+                found,
+                column,
+                strange,
+                f"not a level of {feature.name}",
+                f"levels: {', '.join(repr(v) for v in feature.levels[:8])}",
+            )
         return np.asarray(result)
     if column.dtype.kind == "M" or isinstance(column.dtype, pd.DatetimeTZDtype | pd.PeriodDtype):
-        found.append(Problem(f"column {feature.name}", "holds dates, a number is expected", str(column.dtype), "convert it to a number"))
+        found.append(
+            Problem(f"column {feature.name}", "holds dates, a number is expected", str(column.dtype), "convert it to a number")
+        )
         return result
     numbers, strange = _numbers(column, gone)
     if strange.any():
@@ -212,7 +236,7 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
         if isinstance(dtype, pd.CategoricalDtype):
             known = list(dtype.categories)
             return pd.Categorical(labels, categories=known + [v for v in feature.levels if v not in known], ordered=dtype.ordered)
-        return pd.array(labels, dtype=dtype) if dtype != object else labels
+        return pd.array(labels, dtype=dtype) if not isinstance(dtype, np.dtype) else labels
     if isinstance(dtype, pd.CategoricalDtype):
         whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
         return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)
@@ -226,8 +250,9 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
         dtype, kind = np.dtype(np.int64), "i"
     if isinstance(dtype, np.dtype):
         if kind in "iu":
-            span = np.iinfo(dtype)
+            span: Any = np.iinfo(dtype.name)
             if len(values) and (values.min() < span.min or values.max() > span.max):
                 dtype = np.dtype(np.int64)
         return values.astype(dtype)
-    return pd.array(np.where(gone, None, values) if gone.any() else values, dtype=dtype)  # nullable
+    nullable: Any = dtype
+    return pd.array([None if g else v for v, g in zip(values.tolist(), gone)] if gone.any() else values, dtype=nullable)

@@ -26,8 +26,6 @@ from budge.parts import Part, partition
 from budge.soundness import model_problems
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from budge.describe import Description
     from budge.reach import ReachableSample, ReachableSet, SampleBlock
 
@@ -94,11 +92,16 @@ class InteractionModel:
 
             features = features_from(features)
         if isinstance(latent, Mapping):
-            latent = [d if isinstance(d, Latent) else Latent(n, **d) if isinstance(d, Mapping) else Latent(n, d) for n, d in latent.items()]
+            latent = [
+                d if isinstance(d, Latent) else Latent(n, **d) if isinstance(d, Mapping) else Latent(n, d)
+                for n, d in latent.items()
+            ]
         declared, given = tuple(features), tuple(constraints)
         for i, c in enumerate(given):
             if not isinstance(c, Constraint):
-                raise SpecError("is not a constraint", where=f"constraints[{i}]", got=c, remedy="use the classes in budge.constraints")
+                raise SpecError(
+                    "is not a constraint", where=f"constraints[{i}]", got=c, remedy="use the classes in budge.constraints"
+                )
         found = model_problems(declared, given, tuple(effects), tuple(latent), measure)
         SpecError.raise_if(found)
         by_name = {f.name: f for f in declared}
@@ -216,7 +219,9 @@ class InteractionModel:
         moved = self._changes(changes, start)
         good = np.ones(len(next(iter(moved.values()))), dtype=bool)
         for part in self.parts:
-            good &= np.broadcast_to(part.feasible({n: start[n] for n in part.names}, {n: moved[n] for n in part.names}), good.shape)
+            good &= np.broadcast_to(
+                part.feasible({n: start[n] for n in part.names}, {n: moved[n] for n in part.names}), good.shape
+            )
         return good
 
     def start(self, x: Any) -> dict[str, float]:
@@ -231,9 +236,7 @@ class InteractionModel:
         return broken_at(self, self.start(x))
 
     def _changes(self, changes: Any, start: Mapping[str, float]) -> dict[str, FloatArray]:
-        import pandas as pd
-
-        names = [f.name for f in self.features]
+            names = [f.name for f in self.features]
         if isinstance(changes, Mapping) and not hasattr(changes, "columns"):
             changes = pd.DataFrame({k: np.atleast_1d(np.asarray(v)) for k, v in changes.items()})
         elif isinstance(changes, np.ndarray | list | tuple):
@@ -277,7 +280,9 @@ class InteractionModel:
 
     # -- reaching -------------------------------------------------------------------------------------------------
 
-    def enumerate(self, x: Any, *, limit: int = 1_000_000, on_invalid: Literal["error", "skip", "keep"] = "error") -> ReachableSet:
+    def enumerate(
+        self, x: Any, *, limit: int = 1_000_000, on_invalid: Literal["error", "skip", "keep"] = "error"
+    ) -> ReachableSet:
         """All reachable points of one person, each once; an error that tells the size where there are too many."""
         from budge.reach import enumerate_points
 
@@ -305,7 +310,11 @@ class InteractionModel:
 
     def find(self, constraint: str | int | Constraint) -> Constraint:
         """A constraint by name, label, position or value."""
-        if isinstance(constraint, int) and not isinstance(constraint, bool) and -len(self.constraints) <= constraint < len(self.constraints):
+        if (
+            isinstance(constraint, int)
+            and not isinstance(constraint, bool)
+            and -len(self.constraints) <= constraint < len(self.constraints)
+        ):
             return self.constraints[constraint]
         for c in self.constraints:
             if c is constraint or (isinstance(constraint, str) and constraint in (c.name, c.label)) or c == constraint:
@@ -326,9 +335,7 @@ class InteractionModel:
         """The model in which these features cannot be moved directly."""
         return self._features(features, actionable=False)
 
-    def relax(
-        self, *features: str, what: Relaxable = "all", bounds: tuple[float, float] | None = None
-    ) -> InteractionModel:
+    def relax(self, *features: str, what: Relaxable = "all", bounds: tuple[float, float] | None = None) -> InteractionModel:
         """The model in which these features move more freely.
 
         ``actionable``: they can be moved. ``direction``: both ways. ``steps``: no step limits. ``integrality``: whole
@@ -381,12 +388,15 @@ def _record(value: Any) -> Any:
     try:
         record = value.to_spec()
     except SpecError:
-        code = getattr(getattr(value, "function", None) or getattr(value, "draw", None), "__code__", None)
+        function: Any = getattr(value, "function", None) or getattr(value, "draw", None)
+        code = getattr(function, "__code__", None)
         body = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)] if code else repr(value)
         record = {type(value).__name__: body}
-        record["of"] = list(getattr(value, "scope", ())) or getattr(value, "feature", getattr(value, "name", ""))
+        record["of"] = list(getattr(value, "scope", ())) or str(getattr(value, "feature", None) or getattr(value, "name", None))
     if isinstance(record, dict):  # a name is a label, not content
-        record = {k: ({i: j for i, j in v.items() if i != "name"} if isinstance(v, dict) else v) for k, v in record.items() if k != "name"}
+        record = {
+            k: ({i: j for i, j in v.items() if i != "name"} if isinstance(v, dict) else v)
+            for k, v in record.items()
+            if k != "name"
+        }
     return record
-
-

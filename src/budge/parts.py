@@ -137,7 +137,9 @@ class Part:
             good |= self.holds(x, self.own_actions(x, change, dict(zip(guessed, guess))), change)
         return good
 
-    def own_actions(self, x: Mapping[str, Any], change: Mapping[str, FloatArray], guess: Mapping[str, float] | None = None) -> dict[str, FloatArray]:
+    def own_actions(
+        self, x: Mapping[str, Any], change: Mapping[str, FloatArray], guess: Mapping[str, float] | None = None
+    ) -> dict[str, FloatArray]:
         """The own action behind each change; where several would do, the one nearest to none."""
         action: dict[str, FloatArray] = {}
         for name in self.order:
@@ -153,7 +155,9 @@ class Part:
                 action[name] = self._nearest_own(feature, x, action, moved)
         return action
 
-    def _nearest_own(self, feature: Feature, x: Mapping[str, Any], action: Mapping[str, FloatArray], moved: FloatArray) -> FloatArray:
+    def _nearest_own(
+        self, feature: Feature, x: Mapping[str, Any], action: Mapping[str, FloatArray], moved: FloatArray
+    ) -> FloatArray:
         links = self.links[feature.name]
         least, most = induced(feature.name, links, x, action)
         low, high = moved - most, moved - least
@@ -210,7 +214,11 @@ def partition(
         scope = [effect.feature]
         for layer, name in effect.parents:
             can_move = name in by_name and (by_name[name].actionable or name in targets)
-            if (layer == "action" and name in by_name) or (layer == "value" and can_move) or (layer == "effect" and name in by_name):
+            if (
+                (layer == "action" and name in by_name)
+                or (layer == "value" and can_move)
+                or (layer == "effect" and name in by_name)
+            ):
                 scope.append(name)
             elif layer == "latent" and name in owner:
                 sharing.setdefault(owner[name], []).append(effect.feature)

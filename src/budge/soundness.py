@@ -15,7 +15,11 @@ __all__ = ["model_problems"]
 
 
 def model_problems(
-    features: Sequence[Feature], constraints: Sequence[Constraint], effects: Sequence[Effect], latent: Sequence[Latent], measure: str
+    features: Sequence[Feature],
+    constraints: Sequence[Constraint],
+    effects: Sequence[Effect],
+    latent: Sequence[Latent],
+    measure: str,
 ) -> list[Problem]:
     """Errors and warnings of features, constraints, effects and of how they fit together."""
     found: list[Problem] = []
@@ -41,7 +45,11 @@ def model_problems(
 
 
 def _together(
-    features: Sequence[Feature], by_name: Mapping[str, Feature], constraints: Sequence[Constraint], effects: Sequence[Effect], latent: Sequence[Latent]
+    features: Sequence[Feature],
+    by_name: Mapping[str, Feature],
+    constraints: Sequence[Constraint],
+    effects: Sequence[Effect],
+    latent: Sequence[Latent],
 ) -> list[Problem]:
     """What shows only once every piece is sound by itself."""
     found: list[Problem] = []
@@ -50,7 +58,14 @@ def _together(
     for i, constraint in enumerate(constraints):
         if constraint.name:
             if constraint.name in labels:
-                found.append(Problem(f"constraints[{i}].name", f"constraint {labels[constraint.name]} has that name", constraint.name, "name them apart"))
+                found.append(
+                    Problem(
+                        f"constraints[{i}].name",
+                        f"constraint {labels[constraint.name]} has that name",
+                        constraint.name,
+                        "name them apart",
+                    )
+                )
             labels.setdefault(constraint.name, i)
         if constraint.key in seen:
             what = f"says the same as constraint {seen[constraint.key]}"
@@ -112,5 +127,13 @@ def _idle(constraint: Constraint, i: int, features: Mapping[str, Feature]) -> li
         low, high = expression.range(bounds, levels=levels)
         if low == high:
             how = "always holds" if low else "can never hold"
-            found.append(Problem(f"constraints[{i}].{constraint.kind}.{key}", f"the condition {how}", expression.text, "check the bounds", severity="warning"))
+            found.append(
+                Problem(
+                    f"constraints[{i}].{constraint.kind}.{key}",
+                    f"the condition {how}",
+                    expression.text,
+                    "check the bounds",
+                    severity="warning",
+                )
+            )
     return found

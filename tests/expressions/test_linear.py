@@ -44,7 +44,7 @@ def split(env: dict, known: set[Var], missing: dict) -> tuple[dict, dict]:
     return {v: missing[v] for v in known}, {v: env[v] for v in VARS if v not in known}
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(LINEAR, environments(missing=False), environments(), KNOWN)
 def test_linear_agrees_with_evaluation(expression: Expression, env: dict, missing: dict, known: set[Var]) -> None:
     given_values, rest = split(env, known, missing)
@@ -75,7 +75,7 @@ def formula_agrees(expression: Expression, env: dict, missing: dict, known: set[
     np.testing.assert_array_equal(rows(holds(substitute(formula, one), {}))[0], want[0])
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(CONDITIONS, environments(missing=False), environments(), KNOWN)
 def test_formula_agrees_with_evaluation(expression: Expression, env: dict, missing: dict, known: set[Var]) -> None:
     formula_agrees(expression, env, missing, known)

@@ -45,7 +45,7 @@ def agrees(expression: Expression, env: dict) -> None:
                 np.testing.assert_allclose(found[i], want, rtol=1e-12)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS, environments(infinite=True))
 def test_evaluation_equals_the_reference(expression: Expression, env: dict) -> None:
     agrees(expression, env)

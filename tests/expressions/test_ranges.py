@@ -18,7 +18,7 @@ EXPRESSIONS = parsed(st.one_of(numbers(), truths()))
 X, Y = ("value", "x"), ("value", "y")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS, environments(missing=False))
 def test_the_range_holds_every_value(expression: Expression, env: dict) -> None:
     bounds = {var: (float(values.min()), float(values.max())) for var, values in env.items() if var[1] != "kind"}
@@ -28,7 +28,7 @@ def test_the_range_holds_every_value(expression: Expression, env: dict) -> None:
     assert np.all((values >= low) & (values <= high)), (low, high, values)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(EXPRESSIONS, environments(), st.sets(st.sampled_from(VARS)))
 def test_whole_means_whole(expression: Expression, env: dict, whole: set) -> None:
     if expression.integral(whole):

@@ -45,19 +45,22 @@ class Work:
         source, design = block.source, self.design
         anyone = np.any(list(block.asked.values()), axis=0)
         records: dict[int, dict[str, Record]] = {}
-        listed, drawn = [], []
-        for i in np.flatnonzero(anyone):
-            status = source.status(int(i))
-            records[block.first + int(i)] = {
-                name: {"status": status, "method": "none", "n": 0, "hits": 0, "unresolved": 0} for name in self.predictors if block.asked[name][i]
+        listed: list[int] = []
+        drawn: list[int] = []
+        for i in np.flatnonzero(anyone).tolist():
+            status = source.status(i)
+            records[block.first + i] = {
+                name: {"status": status, "method": "none", "n": 0, "hits": 0, "unresolved": 0}
+                for name in self.predictors
+                if block.asked[name][i]
             }
             if status in ("empty", "invalid_start"):
                 continue
-            size = source.size(int(i)) if design.method != "sample" else None
+            size = source.size(i) if design.method != "sample" else None
             if size is not None and (size <= design.exact_limit or design.method == "exact"):
-                listed.append(int(i))
+                listed.append(i)
             else:
-                drawn.append(int(i))
+                drawn.append(i)
         if drawn and design.method == "exact":
             for i in drawn:
                 for record in records[block.first + i].values():
@@ -130,7 +133,9 @@ class Work:
         firsts, at = np.unique(owner[order], return_index=True)
         return {int(k): int(places[order[j]]) for k, j in zip(firsts, at)}
 
-    def _confirm(self, predictor: Predictor, block: Block, name: str, chunk: Chunk, nearest: Mapping[int, int]) -> dict[int, list[float] | int]:
+    def _confirm(
+        self, predictor: Predictor, block: Block, name: str, chunk: Chunk, nearest: Mapping[int, int]
+    ) -> dict[int, list[float] | int]:
         """Ask the model again about every witness; keep those that hit again."""
         if not nearest:
             return {}
@@ -147,7 +152,9 @@ class Work:
         """A sequential test: draw in rounds, and stop for each person and model as soon as the rule says so."""
         rule, design = self.design.rule, self.design
         assert rule is not None
-        seen: dict[tuple[int, str], list[npt.NDArray[np.bool_]]] = {(i, name): [] for i in people for name in self.predictors if block.asked[name][i]}
+        seen: dict[tuple[int, str], list[npt.NDArray[np.bool_]]] = {
+            (i, name): [] for i in people for name in self.predictors if block.asked[name][i]
+        }
         open_pairs, spent, turn = set(seen), 0, 0
         while open_pairs and spent < rule.max_n:
             size = min(FIRST_ROUND if spent == 0 else spent, rule.max_n - spent)
@@ -183,7 +190,12 @@ class Work:
         if not stop.any():
             return False
         at = int(np.argmax(stop))
-        record |= {"method": "sequential", "n": at + 1, "hits": int(hits[at]), "verdict": rule.claim if shown[at] else "inconclusive"}
+        record |= {
+            "method": "sequential",
+            "n": at + 1,
+            "hits": int(hits[at]),
+            "verdict": rule.claim if shown[at] else "inconclusive",
+        }
         return True
 
 
@@ -213,7 +225,12 @@ def _weighted(hit: npt.NDArray[np.bool_], weights: FloatArray, bound: float, alp
     from budge.stats import effective_sample_size, weighted
 
     found = weighted(hit.astype(float), weights, largest=max(bound, float(weights.max())), normalised=True, alpha=alpha)
-    return {"rho": float(found.estimate), "low": float(found.low), "high": float(found.high), "ess": float(effective_sample_size(weights))}
+    return {
+        "rho": float(found.estimate),
+        "low": float(found.low),
+        "high": float(found.high),
+        "ess": float(effective_sample_size(weights)),
+    }
 
 
 def _change(moved: FloatArray, exact: bool, alpha: float) -> Record:
@@ -230,5 +247,3 @@ def _change(moved: FloatArray, exact: bool, alpha: float) -> Record:
             found = quantile_interval(moved, q, alpha=alpha)
             record[f"q{q:g}"] = [float(found.estimate), float(found.low), float(found.high)]
     return record
-
-

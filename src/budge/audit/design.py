@@ -43,7 +43,20 @@ class Design:
 
     def record(self) -> dict[str, Any]:
         """What a journal and a saved run keep of it."""
-        kept = ("threshold", "alpha", "claim", "n", "why_n", "seed", "purpose", "method", "exact_limit", "adjust", "on_invalid", "how_much")
+        kept = (
+            "threshold",
+            "alpha",
+            "claim",
+            "n",
+            "why_n",
+            "seed",
+            "purpose",
+            "method",
+            "exact_limit",
+            "adjust",
+            "on_invalid",
+            "how_much",
+        )
         record: dict[str, Any] = {name: getattr(self, name) for name in kept}
         try:
             record["target"] = self.target.to_dict()
@@ -90,8 +103,8 @@ def make_design(
         size = planning.samples_for_width(width, level)
         why = f"so that an interval is at most {width} wide"
     else:
-        gap = tau / 2 if side == "below" else (1 - tau) / 2
-        gap = gap if margin is None else margin
+        half = tau / 2 if side == "below" else (1 - tau) / 2
+        gap = half if margin is None else fraction(margin, "margin")
         strength = fraction(power, "power")
         size = planning.samples_for_power(threshold=tau, margin=gap, alpha=level, power=strength, claim=side).stable
         why = f"so that {strength:.0%} of those who are {side} {tau:g} by {gap:g} or more are found"
@@ -103,7 +116,9 @@ def make_design(
         rule = sprt_rule(threshold=tau, margin=gap if margin is None else margin, alpha=level, power=power, claim=side)
         size, why = rule.max_n, "at most; each person stops as soon as the verdict is certain"
     if sequential and proposal is not None:
-        raise DesignError("a sequential test of weighted draws is not offered", got="sequential and proposal", remedy="drop one of them")
+        raise DesignError(
+            "a sequential test of weighted draws is not offered", got="sequential and proposal", remedy="drop one of them"
+        )
     return Design(
         target=as_target(target, classes=classes),
         threshold=tau,
@@ -122,5 +137,3 @@ def make_design(
         how_much=bool(how_much),
         max_unresolved=fraction(max_unresolved, "max_unresolved", zero=True, one=True),
     )
-
-

@@ -52,7 +52,12 @@ def gate(table: pd.DataFrame, condition: str) -> Gate:
     except ExpressionError as error:
         raise error.at("fail-if") from None
     if not parsed.is_boolean or parsed.vars:
-        raise InputError("is not a condition over people", where="fail-if", got=condition, remedy="write e.g. \"share(verdict == 'below') > 0.05\"")
+        raise InputError(
+            "is not a condition over people",
+            where="fail-if",
+            got=condition,
+            remedy="write e.g. \"share(verdict == 'below') > 0.05\"",
+        )
     return Gate(condition, bool(np.all(parsed.evaluate({}))), text)
 
 
@@ -86,12 +91,17 @@ def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
     env, levels = {}, {}
     for layer, column in parsed.vars:
         if layer != "value" or column not in table.columns:
-            raise InputError("no such column in the table", where="fail-if", got=column, remedy=nearest(column, map(str, table.columns)))
+            raise InputError(
+                "no such column in the table", where="fail-if", got=column, remedy=nearest(column, map(str, table.columns))
+            )
         values = table[column]
         if values.dtype.kind in "biuf":
             env[layer, column] = values.to_numpy(dtype=float)
         else:
-            names = sorted({str(v) for v in values} | {"below", "above", "inconclusive", "ok", "fixed", "empty", "invalid_start", "exact", "sample"})
+            names = sorted(
+                {str(v) for v in values}
+                | {"below", "above", "inconclusive", "ok", "fixed", "empty", "invalid_start", "exact", "sample"}
+            )
             levels[column] = names
             env[layer, column] = np.array([names.index(str(v)) for v in values], dtype=float)
     values = np.broadcast_to(np.asarray(parsed.evaluate(env, levels=levels), dtype=float), (len(table),))
@@ -101,4 +111,6 @@ def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
         return float(values.sum())
     if not len(values):
         return 0.0
-    return float({"share": np.mean, "mean": np.nanmean, "least": np.nanmin, "most": np.nanmax}[name](values))
+    if name == "least":
+        return float(np.nanmin(values))
+    return float(np.nanmax(values) if name == "most" else np.nanmean(values))

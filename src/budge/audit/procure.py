@@ -35,7 +35,8 @@ def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) ->
     yield new(source.starts())
     for first in range(0, len(source), block_people):
         some = source.slice(first, min(first + block_people, len(source)))
-        listed, drawn = [], []
+        listed: list[int] = []
+        drawn: list[int] = []
         for i in range(len(some)):
             if some.status(i) in ("empty", "invalid_start"):
                 continue
@@ -89,7 +90,9 @@ def _append(part: pd.DataFrame, path: str, writer: Any) -> Any:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        raise MissingDependencyError("Parquet needs pyarrow", where=path, remedy="pip install 'budge[parquet]', or write .csv") from None
+        raise MissingDependencyError(
+            "Parquet needs pyarrow", where=path, remedy="pip install 'budge[parquet]', or write .csv"
+        ) from None
     rows = pa.Table.from_pandas(part, preserve_index=False)
     writer = writer or pq.ParquetWriter(path, rows.schema)
     writer.write_table(rows.cast(writer.schema))

@@ -42,7 +42,9 @@ class RawPredictor:
         ask = self.model.predict if callable(getattr(self.model, "predict", None)) else self.model
         outputs = np.asarray(ask(frame))
         if outputs.shape != (len(frame),):
-            raise ModelError(f"one output an input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}")
+            raise ModelError(
+                f"one output an input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}"
+            )
         return outputs
 
     def predict_resolved(self, frame: Any, *, max_calls: int = 1000) -> Resolved:

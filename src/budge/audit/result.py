@@ -154,7 +154,12 @@ class Audit:
             chunk = next(iter(context.source.draws([i], int(row["n"]), design["seed"], design["purpose"])))
         outputs, good = context.predictors[name].predict_resolved(chunk.rows)
         if np.asarray(outputs).dtype.kind not in "biuf":
-            raise InputError("how much needs a numeric output", where="how_much", got=str(np.asarray(outputs).dtype), remedy="audit with output='score'")
+            raise InputError(
+                "how much needs a numeric output",
+                where="how_much",
+                got=str(np.asarray(outputs).dtype),
+                remedy="audit with output='score'",
+            )
         moved = np.asarray(outputs, dtype=float)[good] - float(row["prediction"])
         return stats.how_much(moved, alpha=design["alpha"])
 
@@ -192,12 +197,14 @@ class Audit:
     def _repr_html_(self) -> str:
         from html import escape
 
-        return f"<p>{escape(str(self))}</p>{self.table.head(20)._repr_html_()}"
+        return f"<p>{escape(str(self))}</p>{self.table.head(20).to_html()}"
 
     def _named(self, model: str | None) -> str:
         if model is None:
             if len(self.models) > 1:
-                raise InputError("several models were audited", where="model", got=None, remedy=f"name one of {', '.join(self.models)}")
+                raise InputError(
+                    "several models were audited", where="model", got=None, remedy=f"name one of {', '.join(self.models)}"
+                )
             return self.models[0]
         if model not in self.models:
             raise InputError("no such model", where="model", got=model, remedy=nearest(model, self.models))
@@ -206,7 +213,9 @@ class Audit:
     def _row(self, label: Any, name: str) -> Any:
         rows = self.of_model(name)
         if label not in rows.index:
-            raise InputError("nobody of that label was audited", where="label", got=label, remedy="labels are those of the table's index")
+            raise InputError(
+                "nobody of that label was audited", where="label", got=label, remedy="labels are those of the table's index"
+            )
         return rows.loc[label]
 
     def _context(self) -> Context:
@@ -245,7 +254,9 @@ def make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any],
         low[exact] = np.where(plain, k / m, given)
         high[exact] = np.where(plain, (k + u) / m, given + u / m)
         rho[exact] = np.where((m - u) > 0, rho[exact], np.nan)
-        verdict[exact] = np.where(high[exact] < design.threshold, "below", np.where(low[exact] > design.threshold, "above", "inconclusive"))
+        verdict[exact] = np.where(
+            high[exact] < design.threshold, "below", np.where(low[exact] > design.threshold, "above", "inconclusive")
+        )
     drawn = (method == "sample") | (method == "sequential")
     if drawn.any():
         k, m, u = hits[drawn], n[drawn], np.minimum(lost[drawn], n[drawn] - hits[drawn])
@@ -270,7 +281,9 @@ def make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any],
         some = [r for r in rows if r["method"] == "weighted"]
         rho[weighed] = [r["rho"] for r in some]
         low[weighed], high[weighed] = [r["low"] for r in some], [r["high"] for r in some]
-        verdict[weighed] = np.where(high[weighed] < design.threshold, "below", np.where(low[weighed] > design.threshold, "above", "inconclusive"))
+        verdict[weighed] = np.where(
+            high[weighed] < design.threshold, "below", np.where(low[weighed] > design.threshold, "above", "inconclusive")
+        )
     adjusted = np.full(size, np.nan)
     tested = ~np.isnan(p)
     if tested.any():

@@ -190,7 +190,10 @@ def _before(
                 problems += design.target.check(predictor)
             if check and isinstance(source, TableSource):
                 problems += check_contract(predictor, starts, seed=design.seed)
-            found += [Problem(f"{name}: {p.where}" if len(predictors) > 1 else p.where, p.what, p.got, p.remedy, p.severity) for p in problems]
+            found += [
+                Problem(f"{name}: {p.where}" if len(predictors) > 1 else p.where, p.what, p.got, p.remedy, p.severity)
+                for p in problems
+            ]
             if not any(p.severity == "error" for p in problems):
                 before[name] = np.asarray(predictor.predict(starts))
         except ModelError as error:
@@ -210,12 +213,21 @@ def _population(population: Any, source: Source, before: npt.NDArray[Any], desig
         try:
             mask = source.frame.eval(population, engine="python")
         except Exception as error:
-            raise InputError(f"the query fails: {error}", where="population", got=population, remedy="write e.g. 'age < 30', or all, or outside") from None
+            raise InputError(
+                f"the query fails: {error}",
+                where="population",
+                got=population,
+                remedy="write e.g. 'age < 30', or all, or outside",
+            ) from None
     else:
         mask = population
     chosen = np.asarray(mask)
     if chosen.shape != (len(source),) or chosen.dtype != bool:
-        raise InputError(f"must choose among {len(source)} people by true and false", where="population", got=f"{chosen.dtype} of shape {chosen.shape}")
+        raise InputError(
+            f"must choose among {len(source)} people by true and false",
+            where="population",
+            got=f"{chosen.dtype} of shape {chosen.shape}",
+        )
     return chosen
 
 
@@ -279,7 +291,9 @@ def _block(source: Source, before: Mapping[str, Any], asked: Mapping[str, npt.ND
     )
 
 
-def _info(source: Source, predictors: Mapping[str, Predictor], design: Design, im: Any, harm: str | None, population: Any) -> dict[str, Any]:
+def _info(
+    source: Source, predictors: Mapping[str, Predictor], design: Design, im: Any, harm: str | None, population: Any
+) -> dict[str, Any]:
     """What it takes to understand and repeat the run."""
     keys = source.keys()
     data = blake2b(b"".join(k.to_bytes(16, "little") for k in keys), digest_size=16)
@@ -320,9 +334,10 @@ def _complete(result: Audit, design: Design) -> None:
     drawn, lost = int(result.table["n"].sum()), int(result.table["unresolved"].sum())
     if drawn and lost / drawn > design.max_unresolved:
         error = IncompleteError(
-            f"{lost:,} of {drawn:,} draws have no answer", where="max_unresolved", got=design.max_unresolved, remedy="see result.table['unresolved']; mend the model or accept more"
+            f"{lost:,} of {drawn:,} draws have no answer",
+            where="max_unresolved",
+            got=design.max_unresolved,
+            remedy="see result.table['unresolved']; mend the model or accept more",
         )
         error.result = result  # type: ignore[attr-defined]
         raise error
-
-

@@ -43,7 +43,9 @@ class Chunk:
 class Source(Protocol):
     """Some people and the points that they can reach."""
 
-    labels: Sequence[Any]
+    @property
+    def labels(self) -> Sequence[Any]:
+        """What the people are called."""
 
     def __len__(self) -> int:
         """Number of people."""
@@ -191,7 +193,7 @@ class DrawerSource:
         if isinstance(X, pd.DataFrame):
             return cls(drawer, [X.iloc[[i]] for i in range(len(X))], list(X.index))
         if isinstance(X, np.ndarray | list | tuple) and len(X):
-            return cls(drawer, X, list(range(len(X))))
+            return cls(drawer, X, list(range(len(X))))  # type: ignore[arg-type]  # an array is a sequence of inputs here
         raise DataError("inputs are an array, a list or a Series with at least one entry", got=type(X).__name__)
 
     def __len__(self) -> int:
@@ -199,7 +201,9 @@ class DrawerSource:
 
     def starts(self) -> Any:
         """The inputs as they are."""
-        return _stack([self.inputs[i : i + 1] if isinstance(self.inputs, np.ndarray) else [self.inputs[i]] for i in range(len(self))])
+        return _stack(
+            [self.inputs[i : i + 1] if isinstance(self.inputs, np.ndarray) else [self.inputs[i]] for i in range(len(self))]
+        )
 
     def keys(self) -> list[int]:
         """One number an input for its content."""
@@ -251,7 +255,10 @@ def _content(x: Any) -> int:
         array = np.ascontiguousarray(x)
         if array.dtype.kind == "f":
             array = array + 0.0
-        body = f"{array.shape}{array.dtype.kind}".encode() + (array.astype("<f8") if array.dtype.kind in "biuf" else array.astype(str)).tobytes()
+        body = (
+            f"{array.shape}{array.dtype.kind}".encode()
+            + (array.astype("<f8") if array.dtype.kind in "biuf" else array.astype(str)).tobytes()
+        )
     elif x is None or isinstance(x, Mapping | list | tuple | str | int | float):
         body = json.dumps(x, sort_keys=True, default=repr).encode()
     else:

@@ -27,10 +27,8 @@ RECORD = "audit.json"
 def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> Path:
     """Write to a folder beside, then move it into place: nobody ever sees half a run."""
     place = Path(folder)
-    if place.exists() and not overwrite:
-        if any(place.iterdir()) if place.is_dir() else True:
-            if not (place.is_dir() and {p.name for p in place.iterdir()} <= {"journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm", "journal.lock"}):
-                raise OutputExistsError("exists already", where=str(place), remedy="choose another folder, or overwrite")
+    if place.exists() and not overwrite and not _only_journal(place):
+        raise OutputExistsError("exists already", where=str(place), remedy="choose another folder, or overwrite")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as half:
@@ -43,8 +41,15 @@ def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> 
             else:
                 os.replace(made, place)
     except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror or error}", where=str(place), remedy="choose a folder that can be written") from error
+        raise StorageError(
+            f"cannot be written: {error.strerror or error}", where=str(place), remedy="choose a folder that can be written"
+        ) from error
     return place
+
+
+def _only_journal(place: Path) -> bool:
+    """A folder that holds nothing, or only the journal of the run itself."""
+    return place.is_dir() and all(item.name.startswith("journal.") for item in place.iterdir())
 
 
 def _write(audit: Audit, folder: Path) -> None:
@@ -71,7 +76,10 @@ def _write(audit: Audit, folder: Path) -> None:
         "files": {data.name: _digest(data)},
     }
     body = json.dumps(record, indent=1, ensure_ascii=False)
-    (folder / RECORD).write_text(json.dumps({"digest": blake2b(body.encode(), digest_size=16).hexdigest(), "record": body}, ensure_ascii=False), encoding="utf-8")
+    (folder / RECORD).write_text(
+        json.dumps({"digest": blake2b(body.encode(), digest_size=16).hexdigest(), "record": body}, ensure_ascii=False),
+        encoding="utf-8",
+    )
 
 
 def load_audit(folder: str | Path) -> Audit:
@@ -105,7 +113,12 @@ def load_audit(folder: str | Path) -> Audit:
                 if kind == "json":
                     rows[column] = np.array([json.loads(v) for v in rows[column]] + [None], dtype=object)[:-1]
         else:
-            rows = pd.DataFrame({k: np.array([_read(v) for v in column] + [None], dtype=object)[:-1] for k, column in json.loads(data.read_text(encoding="utf-8")).items()})
+            rows = pd.DataFrame(
+                {
+                    k: np.array([_read(v) for v in column] + [None], dtype=object)[:-1]
+                    for k, column in json.loads(data.read_text(encoding="utf-8")).items()
+                }
+            )
     assert rows is not None
     index = rows.pop("person").infer_objects()
     for column, kind in record["dtypes"].items():
@@ -134,7 +147,9 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Au
     people = X if X is not None else context.X if context is not None else None
     target = budge.targets.from_dict(design["target"]) if "function" not in design["target"] else None
     if target is None:
-        raise InputError("the target is Python code and was not saved", where="replay", remedy="call budge.audit again with the target")
+        raise InputError(
+            "the target is Python code and was not saved", where="replay", remedy="call budge.audit again with the target"
+        )
     again = budge.audit(
         model, people, im, target=target, threshold=design["threshold"], alpha=design["alpha"], claim=design["claim"],
         **({"sequential": True} if design["sequential"] else {"n": design["n"]}), seed=design["seed"], purpose=design["purpose"],
@@ -143,13 +158,20 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Au
     )  # fmt: skip
     for name in ("spec_digest", "data_digest"):
         if again.info[name] != audit.info[name]:
-            raise InputError(f"the {name.replace('_', ' ')} differs", where="replay", got=again.info[name], remedy=f"the run had {audit.info[name]}")
+            raise InputError(
+                f"the {name.replace('_', ' ')} differs",
+                where="replay",
+                got=again.info[name],
+                remedy=f"the run had {audit.info[name]}",
+            )
     for column in audit.table.columns:
         one, two = audit.table[column].to_numpy(), again.table[column].to_numpy()
         same = [a == b or (pd.isna(a) and pd.isna(b)) for a, b in zip(one, two)]
         if len(one) != len(two) or not all(same):
             bad = audit.table.index[int(np.argmin(same))] if len(one) == len(two) else "number of people"
-            raise InputError(f"the column {column} differs", where="replay", got=bad, remedy="the model, the data or a library has changed")
+            raise InputError(
+                f"the column {column} differs", where="replay", got=bad, remedy="the model, the data or a library has changed"
+            )
     return again
 
 
@@ -178,5 +200,3 @@ def _read(value: Any) -> Any:
 
 def _key(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-

@@ -41,11 +41,15 @@ class Summary:
             lines.append(f"{str(self.share)[0].upper()}{str(self.share)[1:]} confidence.")
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
         if drawn:
-            lines.append(f"{self.methods.get('exact', 0):,} people computed exactly; {drawn:,} by draws, each verdict wrong with probability at most {alpha:g}.")
+            lines.append(
+                f"{self.methods.get('exact', 0):,} people computed exactly; {drawn:,} by draws, each verdict wrong with probability at most {alpha:g}."
+            )
         else:
             lines.append("All computed exactly, over every reachable point.")
         if self.info.get("harm"):
-            lines.append(f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people).")
+            lines.append(
+                f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people)."
+            )
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -102,7 +106,9 @@ def p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any]
         if drawn.any():
             p[drawn] = stats.p_value(against[drawn].to_numpy(), judged["n"][drawn].to_numpy(), design["threshold"], side)
         if looked.any():
-            p[looked] = stats.anytime_p_value(judged["hits"][looked].to_numpy(), judged["n"][looked].to_numpy(), design["threshold"], side)
+            p[looked] = stats.anytime_p_value(
+                judged["hits"][looked].to_numpy(), judged["n"][looked].to_numpy(), design["threshold"], side
+            )
         weighed = (judged["method"] == "weighted").to_numpy()
         p[weighed] = np.where(judged["verdict"][weighed] == side, design["alpha"], 1.0)
         sides.append(p)
@@ -113,9 +119,12 @@ def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataF
     """People, mean ρ and the share of each verdict by group, with intervals that hold for all groups together."""
     judged = rows["verdict"].isin(("below", "above", "inconclusive"))
     found = []
-    names = [g for g in pd.unique(groups)]
+    names = list(pd.unique(groups))
     for verdict in ("below", "above"):
-        counts = {str(g): (int(((groups == g) & (rows["verdict"] == verdict)).sum()), int(((groups == g) & judged).sum())) for g in names}
+        counts = {
+            str(g): (int(((groups == g) & (rows["verdict"] == verdict)).sum()), int(((groups == g) & judged).sum()))
+            for g in names
+        }
         known = {g: c for g, c in counts.items() if c[1]}
         intervals = stats.group_intervals(known, alpha=alpha) if known else {}
         for g in names:

@@ -34,7 +34,13 @@ class _Answer:
 
     def _column(self, name: str) -> Any:
         column = self.audit.table[name]
-        return column.iloc[0].item() if self.single and hasattr(column.iloc[0], "item") else column.iloc[0] if self.single else column
+        return (
+            column.iloc[0].item()
+            if self.single and hasattr(column.iloc[0], "item")
+            else column.iloc[0]
+            if self.single
+            else column
+        )
 
     @property
     def status(self) -> Any:
@@ -66,7 +72,10 @@ class _Answer:
         """The record."""
         if not self.single:
             return self.audit.to_dict()
-        return {name: None if isinstance(v := self._column(name), float) and v != v else v for name in ("status", "method", "n", "hits", *self.shown)}
+        return {
+            name: None if isinstance(v := self._column(name), float) and v != v else v
+            for name in ("status", "method", "n", "hits", *self.shown)
+        }
 
 
 @dataclass(frozen=True)
@@ -159,7 +168,9 @@ class Falsified(_Answer):
         drawn = rows["method"] != "exact"
         bound = rows["high"].where(~drawn, 1.0)
         if drawn.any():
-            bound.loc[drawn] = stats.upper_bound((rows["hits"] + rows["unresolved"])[drawn].to_numpy(), rows["n"][drawn].to_numpy(), alpha)
+            bound.loc[drawn] = stats.upper_bound(
+                (rows["hits"] + rows["unresolved"])[drawn].to_numpy(), rows["n"][drawn].to_numpy(), alpha
+            )
         return float(bound.iloc[0]) if self.single else bound
 
     def __str__(self) -> str:

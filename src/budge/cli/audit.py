@@ -24,8 +24,12 @@ def audit(
     data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
     model: Annotated[Path | None, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")] = None,
-    predictions: Annotated[Path | None, typer.Option(help="Predictions for the points of `budge sample`, instead of a model.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Folder for the run; the same call resumes an unfinished one.")] = None,
+    predictions: Annotated[
+        Path | None, typer.Option(help="Predictions for the points of `budge sample`, instead of a model.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Folder for the run; the same call resumes an unfinished one.")
+    ] = None,
     threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
     claim: Annotated[str, typer.Option(help="below or above.")] = "below",
@@ -35,13 +39,19 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Annotated[str, typer.Option(help="all, outside (not yet in the target), or a query such as 'age < 30'.")] = "all",
     method: Annotated[str, typer.Option(help="auto, exact or sample.")] = "auto",
-    sequential: Annotated[bool, typer.Option("--sequential", help="Stop for each person as soon as the verdict is certain.")] = False,
+    sequential: Annotated[
+        bool, typer.Option("--sequential", help="Stop for each person as soon as the verdict is certain.")
+    ] = False,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model, e.g. the outcome.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="A column of the data that is not for the model, e.g. the outcome.")
+    ] = None,
     by: Annotated[str | None, typer.Option(help="Also show verdicts by this column.")] = None,
     harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
-    fail_if: Annotated[list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\".")] = None,
+    fail_if: Annotated[
+        list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\".")
+    ] = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
     max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 1.0,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
@@ -71,7 +81,9 @@ def audit(
         people = people.drop(columns=list(drop))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     predictor = (
-        PredictionFile.read(predictions, **options) if predictions is not None else as_predictor(str(model), trust=trust, **options)
+        PredictionFile.read(predictions, **options)
+        if predictions is not None
+        else as_predictor(str(model), trust=trust, **options)
     )
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = budge.audit(
@@ -84,7 +96,9 @@ def audit(
         result.save(out, overwrite=True)
     gates = [gate(result.table, condition) for condition in fail_if or ()]
     if as_json:
-        echo_json({**result.to_dict(), "gates": [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]})
+        echo_json(
+            {**result.to_dict(), "gates": [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]}
+        )
     else:
         if not quiet:
             typer.echo(str(result))

@@ -35,18 +35,24 @@ def demo(
     applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
     im = budge.InteractionModel.from_file(spec_path("lending"))
     say = typer.echo if not (as_json or quiet) else (lambda *_: None)
-    say("A lender trains a scorecard on 1,000 past loans. budge asks how its answers respond to what applicants can do within a year.\n")
+    say(
+        "A lender trains a scorecard on 1,000 past loans. budge asks how its answers respond to what applicants can do within a year.\n"
+    )
     say(str(im.describe()))
     refused = model.predict(applicants) == 0
     with progress_bar("applicants", quiet=as_json or quiet) as progress:
-        stuck = budge.audit(model, applicants, im, target=1, threshold=0.1, seed=seed, population=refused, harm="below", progress=progress)
+        stuck = budge.audit(
+            model, applicants, im, target=1, threshold=0.1, seed=seed, population=refused, harm="below", progress=progress
+        )
     table = stuck.table.reset_index(names="applicant")
     precluded = table[table["verdict"] == "below"]
     gameable = table[table["verdict"] == "above"]
     if as_json:
         echo_json({"precluded": len(precluded), "gameable": len(gameable), "refused": int(refused.sum()), **stuck.to_dict()})
     else:
-        say(f"\nThe scorecard refuses {int(refused.sum())} of {len(applicants)} applicants. Can they be approved by what they can do?\n")
+        say(
+            f"\nThe scorecard refuses {int(refused.sum())} of {len(applicants)} applicants. Can they be approved by what they can do?\n"
+        )
         typer.echo(str(stuck))
         say("\nPrecluded: fewer than 1 in 10 of the things they can do would get them approved (first five).")
         if not quiet:

@@ -46,13 +46,33 @@ def sample(
     if drop:
         people = people.drop(columns=[c for c in drop if c in people.columns])
     design = make_design(
-        "different", threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid
+        "different",
+        threshold=threshold,
+        alpha=alpha,
+        claim=claim,
+        n=n,
+        width=width,
+        margin=margin,
+        seed=seed,
+        method=method,
+        on_invalid=on_invalid,
     )
     total = write_points(im, people, design, out, overwrite=overwrite)
     if as_json:
-        echo_json({"file": str(out), "points": total, "people": len(people), "n": design.n, "seed": design.seed, "spec_digest": im.digest})
+        echo_json(
+            {
+                "file": str(out),
+                "points": total,
+                "people": len(people),
+                "n": design.n,
+                "seed": design.seed,
+                "spec_digest": im.digest,
+            }
+        )
     elif not quiet:
         typer.echo(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
         typer.echo("The model's owner returns a file with the columns key and prediction; then")
         kept = f" --method {method}" if method != "auto" else ""
-        typer.echo(f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")
+        typer.echo(
+            f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}"
+        )

@@ -22,7 +22,9 @@ def read_people(path: Path) -> pd.DataFrame:
         try:
             return pd.read_parquet(path)
         except ImportError as error:
-            raise MissingDependencyError("Parquet needs pyarrow", where=str(path), remedy="pip install 'budge[parquet]'") from error
+            raise MissingDependencyError(
+                "Parquet needs pyarrow", where=str(path), remedy="pip install 'budge[parquet]'"
+            ) from error
         except FileNotFoundError:
             raise StorageError("there is no such file", where=str(path)) from None
         except (OSError, ValueError) as error:

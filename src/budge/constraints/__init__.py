@@ -52,7 +52,12 @@ def registry() -> dict[str, type[Constraint]]:
     for entry in entry_points(group="budge.constraints"):
         offered = entry.load()
         if not (isinstance(offered, type) and issubclass(offered, Constraint) and offered.kind):
-            raise SpecError("is not a constraint class", where=f"entry point {entry.name}", got=offered, remedy="name a subclass of budge.constraints.Constraint")
+            raise SpecError(
+                "is not a constraint class",
+                where=f"entry point {entry.name}",
+                got=offered,
+                remedy="name a subclass of budge.constraints.Constraint",
+            )
         if offered.kind in kinds:
             raise SpecError("a kind of that name exists", where=f"entry point {entry.name}", got=offered.kind)
         kinds[offered.kind] = offered

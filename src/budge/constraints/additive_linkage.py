@@ -73,7 +73,9 @@ class AdditiveLinkage(Constraint):
 
     def describe(self) -> str:
         parts = " ".join(f"− {c:g}·{name}" if c > 0 else f"+ {-c:g}·{name}" for name, c in self.targets.items())
-        return f"{self.coefficient:g}·{self.source} {parts} {self.relation} 0 (own action of {self.source}, changes of the others)."
+        return (
+            f"{self.coefficient:g}·{self.source} {parts} {self.relation} 0 (own action of {self.source}, changes of the others)."
+        )
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:

@@ -21,7 +21,18 @@ from budge.errors import Problem, nearest
 from budge.expressions import Formula, Linear, Row, Var
 from budge.features import Feature
 
-__all__ = ["HIDDEN", "BoolArray", "Configurations", "Constraint", "Example", "FloatArray", "Relation", "Values", "total", "undeclared"]
+__all__ = [
+    "HIDDEN",
+    "BoolArray",
+    "Configurations",
+    "Constraint",
+    "Example",
+    "FloatArray",
+    "Relation",
+    "Values",
+    "total",
+    "undeclared",
+]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -162,7 +173,11 @@ def plain(value: Any) -> Any:
 
 def undeclared(names: tuple[str, ...], features: Mapping[str, Feature], where: str = "") -> list[Problem]:
     """A problem for every name that no feature has, and for every name given twice."""
-    found = [Problem(where, "names a feature that is not declared", name, nearest(name, features)) for name in names if name not in features]
+    found = [
+        Problem(where, "names a feature that is not declared", name, nearest(name, features))
+        for name in names
+        if name not in features
+    ]
     twice = sorted({name for name in names if names.count(name) > 1})
     found += [Problem(where, "names a feature twice", name, "name it once") for name in twice]
     return found
@@ -180,7 +195,12 @@ def not_binary(names: tuple[str, ...], features: Mapping[str, Feature], where: s
 def own_direction(names: tuple[str, ...], features: Mapping[str, Feature], where: str) -> list[Problem]:
     """A problem for every dummy that has a direction of its own: moving up a level switches another dummy off."""
     return [
-        Problem(where, "a direction on a single dummy of a group", f"{name}: {features[name].direction}", "the direction belongs to the group")
+        Problem(
+            where,
+            "a direction on a single dummy of a group",
+            f"{name}: {features[name].direction}",
+            "the direction belongs to the group",
+        )
         for name in names
         if name in features and features[name].direction is not None
     ]
@@ -188,7 +208,7 @@ def own_direction(names: tuple[str, ...], features: Mapping[str, Feature], where
 
 def reached(x: Values, change: Values, name: str) -> FloatArray:
     """The value reached, before any stochastic effect."""
-    return np.asarray(x[name], dtype=float) + np.asarray(change[name], dtype=float)
+    return np.asarray(np.asarray(x[name], dtype=float) + np.asarray(change[name], dtype=float))
 
 
 def total(coefficients: Mapping[Var, float], relation: str, constant: float = 0.0) -> Row:

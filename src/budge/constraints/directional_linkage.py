@@ -82,7 +82,9 @@ class DirectionalLinkage(Constraint):
                 found.append(Problem(where, f"a linkage needs a number, {name} is {target.type}", name))
             elif target.type == "binary" and self.on_exceed == "allow":
                 found.append(Problem(where, "a binary target would leave 0 and 1", name, "set on_exceed to reject or clip"))
-            elif target.type in ("binary", "integer") and self.relation == "==" and (source.type == "real" or scale != int(scale)):
+            elif (
+                target.type in ("binary", "integer") and self.relation == "==" and (source.type == "real" or scale != int(scale))
+            ):
                 got = f"scale {scale} from a {source.type} source"
                 found.append(Problem(where, f"would change {name} ({target.type}) by a fraction", got, "declare the target real"))
         return found
@@ -108,7 +110,8 @@ class DirectionalLinkage(Constraint):
             return [((), exact, exact)]
         down, up = (float(m) for m in self.declared[self.source].moves(float(x[self.source])))
         if self.relation == "<=":
-            ahead, other, found = (nothing, exact), (exact, nothing), []
+            ahead, other = (nothing, exact), (exact, nothing)
+            found: list[tuple[tuple[Row, ...], Linear, Linear]] = []
             for guard, used in (((Row(moved, ">="),), up > 0 or down == 0), ((Row(moved, "<="),), down < 0)):
                 if used:
                     rising = (guard[0].relation == ">=") == (scale > 0)

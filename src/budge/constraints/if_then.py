@@ -117,4 +117,3 @@ class IfThen(Constraint):
             Example(paper, features, {"none": 1.0, "count": 2.0, "home": 0.0}, {"none": 0.0, "count": 1.0, "home": 0.0}, True),
             Example(paper, features, {"none": 1.0, "count": 2.0, "home": 0.0}, {"none": 0.0, "count": 2.0, "home": 0.0}, False),
         )
-

@@ -48,7 +48,11 @@ def follows(target: Feature, links: Sequence[DirectionalLinkage], x: Values, act
     after = start + moved
     kept = (less_equal(floor, after) & less_equal(after, ceiling)) | np.isnan(start)  # a missing value has no bounds to pass
     if policy == "clip":  # what would pass a bound stops at it
-        inside = inside | (equal(after, ceiling) & less_equal(moved, own + high)) | (equal(after, floor) & less_equal(own + low, moved))
+        inside = (
+            inside
+            | (equal(after, ceiling) & less_equal(moved, own + high))
+            | (equal(after, floor) & less_equal(own + low, moved))
+        )
     return np.asarray(inside & kept)
 
 

@@ -68,7 +68,9 @@ class OneHot(Constraint):
         return self.features
 
     def problems(self, features: Mapping[str, Feature]) -> list[Problem]:
-        found = undeclared(self.features, features, "features") + not_binary(self.features, features, "features", "a one-hot group")
+        found = undeclared(self.features, features, "features") + not_binary(
+            self.features, features, "features", "a one-hot group"
+        )
         found += own_direction(self.features, features, "features")
         if len(self.features) < 2:
             found.append(Problem("features", "a one-hot group needs at least two dummies", list(self.features)))

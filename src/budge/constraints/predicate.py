@@ -57,7 +57,11 @@ class Predicate(Constraint):
         if not self.features:
             found.append(Problem("features", "names no feature", []))
         if not callable(self.function):
-            found.append(Problem("function", "cannot be called", self.function, "a predicate is a Python function; use a rule in a spec file"))
+            found.append(
+                Problem(
+                    "function", "cannot be called", self.function, "a predicate is a Python function; use a rule in a spec file"
+                )
+            )
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
@@ -91,7 +95,9 @@ class Predicate(Constraint):
 
     def to_spec(self) -> dict[str, Any]:
         raise SpecError(
-            "a predicate is Python code and cannot be written to a spec file", where=self.label, remedy="write it as a rule, or keep the model in Python"
+            "a predicate is Python code and cannot be written to a spec file",
+            where=self.label,
+            remedy="write it as a rule, or keep the model in Python",
         )
 
     def describe(self) -> str:

@@ -58,7 +58,13 @@ class Reachability(Constraint):
             found.append(Problem("values", "lists no values", []))
         ragged = [row for row in self.values if not isinstance(row, tuple) or len(row) != m]
         if ragged:
-            found.append(Problem("values", f"every row needs {m} entries, one for each feature", list(frozen(ragged[0])) if isinstance(ragged[0], tuple) else ragged[0]))
+            found.append(
+                Problem(
+                    "values",
+                    f"every row needs {m} entries, one for each feature",
+                    list(frozen(ragged[0])) if isinstance(ragged[0], tuple) else ragged[0],
+                )
+            )
         elif len(set(self.values)) < k:
             twice = next(row for row in self.values if self.values.count(row) > 1)
             found.append(Problem("values", "a row of values is listed twice", list(twice)))
@@ -67,7 +73,9 @@ class Reachability(Constraint):
         if self.reachable is not None:
             shape = f"{len(self.reachable)} × {sorted({len(r) if isinstance(r, tuple) else 0 for r in self.reachable})}"
             if len(self.reachable) != k or any(not isinstance(r, tuple) or len(r) != k for r in self.reachable):
-                found.append(Problem("reachable", f"must be a square matrix of {k} × {k}, one row and column for each value", shape))
+                found.append(
+                    Problem("reachable", f"must be a square matrix of {k} × {k}, one row and column for each value", shape)
+                )
             elif any(cell not in (0, 1) for r in self.reachable for cell in r):
                 odd = next(cell for r in self.reachable for cell in r if cell not in (0, 1))
                 found.append(Problem("reachable", "holds only 0 and 1", odd))
@@ -111,7 +119,7 @@ class Reachability(Constraint):
         to = equal(after[..., None, :], table).all(axis=-1)  # (..., k)
         at = equal(now[..., None, :], table).all(axis=-1)
         step = np.ones((len(table), len(table))) if self.reachable is None else np.array(self.reachable, dtype=float)
-        open_to = np.where(at.any(axis=-1)[..., None], at.astype(float) @ step > 0.5, True)
+        open_to = np.where(np.asarray(at.any(axis=-1))[..., None], at.astype(float) @ step > 0.5, True)
         return np.asarray((to & open_to).any(axis=-1))
 
     def configurations(self, x: Mapping[str, float]) -> Configurations | None:

@@ -110,9 +110,4 @@ def numbers(rows: Rows, dtype: npt.DTypeLike) -> Array | None:
         return None
     if any(pd.api.types.is_extension_array_dtype(kind) for kind in rows.dtypes):
         return np.ascontiguousarray(rows.to_numpy(dtype=np.dtype(dtype), na_value=np.nan))
-    if len(kinds) == 1:  # one block as a rule: a view, then one copy
-        return np.ascontiguousarray(rows.to_numpy(), dtype=dtype)
-    matrix = np.empty(rows.shape, dtype=dtype)
-    for j in range(rows.shape[1]):
-        matrix[:, j] = rows.iloc[:, j].to_numpy()
-    return matrix
+    return np.ascontiguousarray(rows.to_numpy(dtype=np.dtype(dtype)))

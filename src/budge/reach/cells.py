@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Truth, Var, compare, negate
 
-__all__ = ["Cell", "TooManyCellsError", "boxes", "cells_of", "resolve"]
+__all__ = ["Cell", "TooManyCellsError", "both", "boxes", "cells_of", "resolve", "strict_rows"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -32,7 +32,7 @@ class Half:
 
     coefficients: Mapping[str, FloatArray]  # each (m,)
     constant: FloatArray
-    relation: str  # <=, == (and < on whole-numbered coordinates)
+    relation: str  # <=, ==; < and != leave out what has no volume, and say no where nothing else is left
     active: BoolArray
 
 
@@ -75,7 +75,7 @@ def cells_of(formula: Formula, m: int, whole: Sequence[str] = ()) -> list[Cell]:
         case All(parts):
             result = [Cell(np.ones(m, dtype=bool))]
             for part in parts:
-                result = [merged for a in result for b in cells_of(part, m, whole) if (merged := _both(a, b)) is not None]
+                result = [merged for a in result for b in cells_of(part, m, whole) if (merged := both(a, b)) is not None]
                 if len(result) > MOST_CELLS:
                     raise TooManyCellsError
             return result or [Cell(np.zeros(m, dtype=bool))]
@@ -139,30 +139,31 @@ def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
     truth = compare(row.relation, constant, 0.0)
     exists = used | truth
     counted = any(name in whole for name in coefficients)
-    if row.relation == "!=":
-        if counted:
-            return _some_cells((Row(row.linear, "<"), Row(row.linear, ">")), m, whole)
-        return [Cell(exists)]  # leaves out a set of measure zero
+    if row.relation == "!=" and counted:
+        return _some_cells((Row(row.linear, "<"), Row(row.linear, ">")), m, whole)
     relation, sign = row.relation, 1.0
     if relation in (">=", ">"):
         relation, sign = {">=": "<=", ">": "<"}[relation], -1.0
-    if relation == "<" and not counted:
-        relation = "<="
     half = Half({name: sign * c for name, c in coefficients.items()}, sign * constant, relation, used)
     return [Cell(exists, (half,) if used.any() else ())]
 
 
-def _both(a: Cell, b: Cell) -> Cell | None:
+def both(a: Cell, b: Cell) -> Cell | None:
+    """Where both hold; None where that is nowhere."""
     active = a.active & b.active
     return Cell(active, a.rows + b.rows) if active.any() else None
 
 
-def boxes(cell: Cell, names: Sequence[str], low: FloatArray, high: FloatArray, whole: Sequence[bool]) -> tuple[FloatArray, FloatArray, BoolArray, list[Half]]:
+def boxes(
+    cell: Cell, names: Sequence[str], low: FloatArray, high: FloatArray, whole: Sequence[bool]
+) -> tuple[FloatArray, FloatArray, BoolArray, list[Half]]:
     """Tighten the box of each configuration by the rows with one coordinate; return box, existence and the other rows."""
     low, high, exists = low.copy(), high.copy(), cell.active.copy()
     place = {name: i for i, name in enumerate(names)}
     coupled: list[Half] = []
     for row in cell.rows:
+        if row.relation == "!=":
+            continue
         several = np.zeros(len(exists), dtype=int)
         for c in row.coefficients.values():
             several += c != 0
@@ -191,8 +192,15 @@ def boxes(cell: Cell, names: Sequence[str], low: FloatArray, high: FloatArray, w
                 low[lower, j] = np.maximum(low[lower, j], (bound - nudge)[lower])
     for j, counted in enumerate(whole):
         if counted:
-            low[:, j], high[:, j] = np.ceil(low[:, j]), np.floor(high[:, j])
+            forgiven = 1e-9 * np.maximum(1.0, np.maximum(np.abs(low[:, j]), np.abs(high[:, j])))
+            low[:, j], high[:, j] = np.ceil(low[:, j] - forgiven), np.floor(high[:, j] + forgiven)
     slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
     exists &= (low <= high + slack).all(axis=1)
     high = np.maximum(high, low)
     return low, high, exists, coupled
+
+
+def strict_rows(cell: Cell, names: Sequence[str], whole: Sequence[bool]) -> list[Half]:
+    """The rows over real coordinates that leave out a boundary."""
+    counted = {name for name, is_whole in zip(names, whole) if is_whole}
+    return [row for row in cell.rows if row.relation in ("<", "!=") and not counted & set(row.coefficients)]

@@ -14,11 +14,14 @@ import numpy.typing as npt
 
 from budge.constraints import Configurations, Constraint
 from budge.constraints.links import follows, induced
+from budge.errors import DrawError
 from budge.expressions import Row
+from budge.expressions.tolerance import less_equal
 from budge.features import Feature
 from budge.parts import Part
+from budge.reach.forms import forms_of
 
-__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "listed_values"]
+__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "is_computed", "listed_values"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROWS = 2_000_000  # configurations of one part that are held at once
@@ -42,9 +45,12 @@ class Core:
 
     def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> None:
         """Keep, repeat or reorder rows."""
+        shared: dict[int, FloatArray] = {}  # where action and change are one column it stays one
         for columns in (self.action, self.change):
-            for name in columns:
-                columns[name] = columns[name][rows]
+            for name, column in columns.items():
+                if id(column) not in shared:
+                    shared[id(column)] = column[rows]
+                columns[name] = shared[id(column)]
         self.size = int(rows.sum()) if rows.dtype == bool else len(rows)
 
 
@@ -53,6 +59,12 @@ def listed_values(feature: Feature) -> FloatArray | None:
     if feature.type == "real" and feature.distribution is not None and feature.distribution.bounded:
         return feature.distribution.table(feature.levels)[0]
     return None
+
+
+def is_computed(part: Part, name: str, x: Mapping[str, float]) -> bool:
+    """Whether a real target follows from its sources' own actions alone: it has no moves of its own, all links are equalities."""
+    down, up = part.by_name[name].moves(x[name])
+    return bool(up <= down) and all(link.relation == "==" for link in part.links[name])
 
 
 def change_interval(
@@ -87,20 +99,22 @@ def change_interval(
 def build_core(part: Part, x: Mapping[str, float], outside: Sequence[str] = (), most: int = MOST_ROWS) -> Core:
     """All configurations of the part's discrete features but those `outside`, which are left to the fibre."""
     core = Core()
-    waiting = [c for c in part.constraints if not set(c.scope) & set(outside)]
+    forms = forms_of(part)
+    waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
     cuts = [row for c in waiting if (row := _plain_row(c, part, x)) is not None]
+    moves = {f.name: f.moves(x[f.name]) for f in part.features}
     left = [name for name in part.order if name not in outside]
     for group in _groups(part, x, left):
         values = group.values - np.array([x[name] for name in group.names])
         inside = np.ones(len(values), dtype=bool)
         for i, name in enumerate(group.names):
-            low, high = part.by_name[name].moves(x[name])
-            inside &= (values[:, i] >= low - 1e-9) & (values[:, i] <= high + 1e-9)
+            low, high = moves[name]
+            inside &= np.asarray(less_equal(low, values[:, i]) & less_equal(values[:, i], high))
         _cross(core, {name: values[inside, i] for i, name in enumerate(group.names)}, most)
         left = [name for name in left if name not in group.names]
         waiting = _settle(core, part, x, waiting, cuts)
     while left:
-        name = _next(left, part, core, waiting, x)
+        name = _next(left, part, core, waiting, moves)
         left.remove(name)
         _extend(core, part, name, x, outside, most)
         waiting = _settle(core, part, x, waiting, cuts)
@@ -115,7 +129,9 @@ def _groups(part: Part, x: Mapping[str, float], names: Sequence[str]) -> list[Co
     """Disjoint groups of features whose joint values a constraint lists, shortest lists first."""
     found: list[Configurations] = []
     for constraint in part.constraints:
-        if all(name in names and name not in part.links for name in constraint.scope):
+        scope = forms_of(part).scope(constraint)
+        # a missing value has no place in a list of values, but the constraint may still hold
+        if all(name in names and name not in part.links and not np.isnan(x[name]) for name in scope):
             listed = constraint.configurations(x)
             if listed is not None:
                 found.append(listed)
@@ -128,16 +144,20 @@ def _groups(part: Part, x: Mapping[str, float], names: Sequence[str]) -> list[Co
     return sorted(chosen, key=lambda c: len(c.values))
 
 
-def _next(left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint], x: Mapping[str, float]) -> str:
+def _next(
+    left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint], moves: Mapping[str, tuple[FloatArray, FloatArray]]
+) -> str:
     """The feature to take next: its sources are known, it completes a constraint soonest, it has few moves."""
-
-    def cost(name: str) -> tuple[int, float]:
-        missing = [sum(n not in core.change for n in c.scope) for c in waiting if name in c.scope]
-        low, high = part.by_name[name].moves(x[name])
-        return (min(missing, default=99), float(high - low))
-
+    if len(left) == 1:
+        return left[0]
+    known = core.change.keys()
+    soonest = dict.fromkeys(left, 99)
+    for constraint in waiting:
+        missing = forms_of(part).scope(constraint) - known
+        for name in missing:
+            soonest[name] = min(soonest.get(name, 99), len(missing))
     ready = [name for name in left if all(link.source not in left for link in part.links.get(name, ()))]
-    return min(ready, key=cost)
+    return min(ready, key=lambda name: (soonest[name], float(moves[name][1] - moves[name][0])))
 
 
 def _cross(core: Core, columns: Mapping[str, FloatArray], most: int) -> None:
@@ -145,8 +165,9 @@ def _cross(core: Core, columns: Mapping[str, FloatArray], most: int) -> None:
     length = len(next(iter(columns.values())))
     if core.size * length > most:
         raise TooManyError
-    core.take(np.repeat(np.arange(core.size), length))
-    copies = core.size // length if length else 0
+    copies = core.size
+    if length != 1:
+        core.take(np.repeat(np.arange(core.size), length))
     for name, values in columns.items():
         core.action[name] = core.change[name] = np.tile(values, copies)
 
@@ -156,36 +177,69 @@ def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: 
     feature, links = part.by_name[name], part.links.get(name, ())
     down, up = feature.moves(x[name])
     listed = listed_values(feature)
-    if listed is not None:
-        moves = listed - x[name]
-        _cross(core, {name: moves[(moves >= down - 1e-9) & (moves <= up + 1e-9)]}, most)
-        return
     if not links:
+        if listed is not None:
+            moves = listed - x[name]
+            _cross(core, {name: moves[less_equal(down, moves) & less_equal(moves, up)]}, most)
+            return
         if core.size * (float(up) - float(down) + 1) > most:
             raise TooManyError
         _cross(core, {name: np.arange(float(down), float(up) + 1.0)}, most)
         return
     told = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
+    if (told or part.split(name) == "guess" or listed is not None) and any(link.source in outside for link in links):
+        raise DrawError(
+            f"{name} is listed, hangs on a continuous source and its own action is read or weighed",
+            where=f"part {', '.join(part.names)}",
+            remedy=f"make {name} not actionable, or drop its distribution",
+        )
+    if listed is not None:
+        _extend_listed(core, part, feature, x, listed - x[name], most)
+        return
     if told or part.split(name) == "guess":
-        core.action[name] = _spread(core, np.broadcast_to(down, (core.size,)), np.broadcast_to(up, (core.size,)), most)
-        least, high = induced(name, links, x, core.action)
-        if told:
-            core.change[name] = core.action[name] + least
-        else:
-            total = _spread(core, np.ceil(least - 1e-9), np.floor(high + 1e-9), most)
-            core.change[name] = core.action[name] + total
-            core.folded = True
-            if links[0].on_exceed == "clip":
-                floor, ceiling = (bound - x[name] for bound in feature.reach(x[name]))
-                core.change[name] = np.clip(core.change[name], floor, ceiling)
-        good = follows(feature, links, x, core.action, core.change)
-        if not good.all():
-            core.take(np.asarray(good))
+        _extend_told(core, part, feature, x, told, most)
         return
     low, high = change_interval(part, name, x, core.action, outside)
-    low, high = np.broadcast_to(np.ceil(low - 1e-9), (core.size,)), np.broadcast_to(np.floor(high + 1e-9), (core.size,))
-    core.change[name] = _spread(core, low, high, most)
+    if feature.type == "real":  # computed from its sources
+        core.change[name] = np.array(np.broadcast_to(low, (core.size,)), dtype=float)
+    else:
+        low, high = np.broadcast_to(np.ceil(low - 1e-9), (core.size,)), np.broadcast_to(np.floor(high + 1e-9), (core.size,))
+        core.change[name] = _spread(core, low, high, most)
     core.action[name] = np.zeros(core.size)
+
+
+def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, float], told: bool, most: int) -> None:
+    """A linked target with each of its own actions; its change follows, or is spread over what is induced."""
+    name, links = feature.name, part.links[feature.name]
+    down, up = feature.moves(x[name])
+    core.action[name] = _spread(core, np.broadcast_to(down, (core.size,)), np.broadcast_to(up, (core.size,)), most)
+    least, high = induced(name, links, x, core.action)
+    if told:
+        core.change[name] = core.action[name] + least
+    else:
+        low, high = (np.broadcast_to(end, (core.size,)) for end in (np.ceil(least - 1e-9), np.floor(high + 1e-9)))
+        total = _spread(core, low, high, most)
+        core.change[name] = core.action[name] + total
+        core.folded = True
+        if links[0].on_exceed == "clip":
+            floor, ceiling = (bound - x[name] for bound in feature.reach(x[name]))
+            core.change[name] = np.clip(core.change[name], floor, ceiling)
+    _keep(core, np.asarray(follows(feature, links, x, core.action, core.change)))
+
+
+def _extend_listed(core: Core, part: Part, feature: Feature, x: Mapping[str, float], moves: FloatArray, most: int) -> None:
+    """A linked target whose value is drawn from a list: the listed values that some own action leads to."""
+    name = feature.name
+    _cross(core, {name: moves}, most)
+    core.action[name] = np.asarray(part._nearest_own(feature, x, core.action, core.change[name]))
+    down, up = feature.moves(x[name])
+    own = core.action[name]
+    _keep(core, np.asarray(follows(feature, part.links[name], x, core.action, core.change) & less_equal(down, own) & less_equal(own, up)))
+
+
+def _keep(core: Core, good: npt.NDArray[np.bool_]) -> None:
+    if not good.all():
+        core.take(np.asarray(np.broadcast_to(good, (core.size,))))
 
 
 def _spread(core: Core, low: FloatArray, high: FloatArray, most: int) -> FloatArray:
@@ -203,21 +257,19 @@ def _spread(core: Core, low: FloatArray, high: FloatArray, most: int) -> FloatAr
 def _settle(core: Core, part: Part, x: Mapping[str, float], waiting: Sequence[Constraint], cuts: Sequence[_Cut]) -> list[Constraint]:
     """Apply every constraint that can be decided now; return the others."""
     later = []
+    forms = forms_of(part)
     for constraint in waiting:
-        if all(name in core.change for name in constraint.scope):
-            scope = constraint.scope
+        scope = forms.scope(constraint)
+        if scope <= core.change.keys():
             good = constraint.mask(
                 {n: np.asarray(x[n]) for n in scope}, {n: core.action[n] for n in scope}, {n: core.change[n] for n in scope}
             )
-            if not good.all():
-                core.take(np.asarray(np.broadcast_to(good, (core.size,))))
+            _keep(core, np.asarray(good))
         else:
             later.append(constraint)
     for cut in cuts:
         if any(n in core.change for n in cut.terms) and not all(n in core.change for n in cut.terms):
-            good = cut.possible(core)
-            if not good.all():
-                core.take(good)
+            _keep(core, cut.possible(core))
     return later
 
 
@@ -229,6 +281,7 @@ class _Cut:
     spans: Mapping[str, tuple[float, float]]
     constant: float
     relation: str
+    slack: float  # never cuts what the mask with its tolerance would let pass
 
     def possible(self, core: Core) -> npt.NDArray[np.bool_]:
         low = high = np.full(core.size, self.constant)
@@ -240,27 +293,31 @@ class _Cut:
                 low, high = low + min(ends), high + max(ends)
         good = np.ones(core.size, dtype=bool)
         if self.relation in ("<=", "<", "=="):
-            good &= low <= 1e-6
+            good &= low <= self.slack
         if self.relation in (">=", ">", "=="):
-            good &= high >= -1e-6
+            good &= high >= -self.slack
         return good
 
 
 def _plain_row(constraint: Constraint, part: Part, x: Mapping[str, float]) -> _Cut | None:
     """The constraint as one linear row in the moves of features without linkages, if it is that."""
-    if any(name in part.links for name in constraint.scope):
+    forms = forms_of(part)
+    if any(name in part.links for name in forms.scope(constraint)):
         return None
-    formula = constraint.rows({name: x[name] for name in constraint.scope})
+    formula = forms.formula(constraint, x)
     if not isinstance(formula, Row) or formula.relation == "!=":
         return None
     terms: dict[str, float] = {}
     constant = float(np.asarray(formula.linear.const))
+    size = abs(constant)
     for (layer, name), c in formula.linear.terms.items():
         terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
         if layer == "value":
             constant += float(np.asarray(c)) * x[name]
+            size += abs(float(np.asarray(c)) * x[name])
     spans = {}
     for name in terms:
         low, high = part.by_name[name].moves(x[name])
         spans[name] = (float(low), float(high))
-    return _Cut(terms, spans, constant, formula.relation)
+        size += abs(terms[name]) * max(abs(spans[name][0]), abs(spans[name][1]))
+    return _Cut(terms, spans, constant, formula.relation, 1e-6 + 1e-8 * size)

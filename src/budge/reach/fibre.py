@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
-from budge.expressions import Linear
-from budge.reach.cells import Cell, Half, boxes
+from budge.expressions import Linear, compare
+from budge.reach.cells import Cell, Half, boxes, strict_rows
 from budge.reach.polytope import Polytope
 
 __all__ = ["BUDGET", "Coordinate", "Mixed"]
@@ -39,7 +39,8 @@ class Coordinate:
 class Mixed:
     """Configurations with a box or polytope each.
 
-    `forms` writes every feature's change as a form in the coordinates; `accepts` checks what is not linear.
+    `forms` writes every feature's change as a form in the coordinates, stopped at `stops` where that is given; `checks`
+    evaluates what is not linear; `thins` accepts by a density that could not be drawn directly.
     """
 
     names: tuple[str, ...]
@@ -50,12 +51,16 @@ class Mixed:
     size_rows: int
     measure: str = "configuration"
     weights: FloatArray | None = None
-    accepts: Callable[[Mapping[str, FloatArray], IntArray, np.random.Generator], BoolArray] | None = None
+    checks: Callable[[Mapping[str, FloatArray], IntArray], BoolArray] | None = None
+    thins: Callable[[Mapping[str, FloatArray], np.random.Generator], BoolArray] | None = None
+    stops: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     label: str = ""
     counters: dict[str, int] = field(default_factory=lambda: {"proposed": 0, "accepted": 0})
     polytopes: dict[bytes, Polytope] = field(default_factory=dict)
 
     continuous = True
+
+    # -- what each configuration leaves open -------------------------------------------------------------------------
 
     @cached_property
     def _boxes(self) -> list[tuple[FloatArray, FloatArray, BoolArray, list[Half]]]:
@@ -68,8 +73,32 @@ class Mixed:
             a, b, exists, coupled = boxes(cell, names, low, high, whole)
             if coupled:
                 exists = self._with_polytopes(a, b, exists, coupled)
+            for row in strict_rows(cell, names, whole):
+                exists = exists & ~self._blocked(row, a, b, exists, coupled)
             made.append((a, b, exists, coupled))
-        return made
+        self._check_logs(made)
+        return [(a, b, self._checked(a, b, exists, coupled), coupled) for a, b, exists, coupled in made]
+
+    def _checked(self, low: FloatArray, high: FloatArray, exists: BoolArray, coupled: Sequence[Half]) -> BoolArray:
+        """Configurations that leave one point open have none where that point fails a check."""
+        if self.checks is None or any(c.whole for c in self.coordinates):
+            return exists
+        single = exists & (high - low <= TINY * np.maximum(1.0, np.abs(low))).all(axis=1)
+        rows = np.flatnonzero(single)
+        good = self.checks(self._changes(rows, low[rows]), rows) if len(rows) else np.ones(0, dtype=bool)
+        result = exists.copy()
+        result[rows[~good]] = False
+        return result
+
+    def _check_logs(self, made: Sequence[tuple[FloatArray, FloatArray, BoolArray, list[Half]]]) -> None:
+        for j, c in enumerate(self.coordinates):
+            for low, high, exists, _ in made:
+                if c.log_from is not None and (exists & (high[:, j] > low[:, j]) & (c.log_from + low[:, j] <= 0)).any():
+                    least = float(c.log_from + low[exists, j].min())
+                    raise DrawError(
+                        "a log distribution needs values above 0", where=f"feature {c.name}", got=f"values from {least:g} on",
+                        remedy="raise its lower bound above 0",
+                    )  # fmt: skip
 
     def _coupled_places(self, coupled: Sequence[Half]) -> list[int]:
         names = [c.name for c in self.coordinates]
@@ -81,11 +110,13 @@ class Mixed:
         sure, out = np.ones(len(exists), dtype=bool), np.zeros(len(exists), dtype=bool)
         for row in coupled:
             least = most = middle = row.constant
+            scale = np.maximum(1.0, np.abs(row.constant))
             for name, c in row.coefficients.items():
                 j = names.index(name)
                 ends = np.stack([c * low[:, j], c * high[:, j]])
                 least, most, middle = least + ends.min(axis=0), most + ends.max(axis=0), middle + ends.mean(axis=0)
-            scale = 1e-9 * np.maximum(1.0, np.abs(row.constant))
+                scale = np.maximum(scale, np.abs(ends).max(axis=0))
+            scale = 1e-9 * scale
             off = ~row.active
             if row.relation == "==":
                 out |= row.active & ((least > scale) | (most < -scale))
@@ -105,6 +136,28 @@ class Mixed:
             if self._polytope(int(row_index), low, high, coupled).empty:
                 exists[row_index] = False
         return exists
+
+    def _blocked(self, row: Half, low: FloatArray, high: FloatArray, exists: BoolArray, coupled: Sequence[Half]) -> BoolArray:
+        """Where a row that leaves out a boundary leaves out all that there is: nothing in it can vary."""
+        names = [c.name for c in self.coordinates]
+        joint = set(self._coupled_places(coupled)) if coupled else set()
+        value, varies = row.constant.copy(), np.zeros(len(exists), dtype=bool)
+        for name, c in row.coefficients.items():
+            j = names.index(name)
+            value = value + c * (low[:, j] + high[:, j]) / 2
+            if j not in joint:
+                varies |= (c != 0) & (high[:, j] - low[:, j] > TINY * np.maximum(1.0, np.abs(low[:, j])))
+        asked = row.active & exists & ~varies
+        places = sorted(joint)
+        if joint & {names.index(name) for name in row.coefficients}:
+            for at in np.flatnonzero(asked):
+                shape = self._polytope(int(at), low, high, coupled)
+                slope = np.array([row.coefficients[names[j]][at] if names[j] in row.coefficients else 0.0 for j in places])
+                if np.linalg.norm(slope @ shape.basis) > 1e-9 * np.linalg.norm(slope):
+                    asked[at] = False
+                else:
+                    value[at] += slope @ (shape.base - (low[at, places] + high[at, places]) / 2)
+        return np.asarray(asked & ~compare(row.relation, value, 0.0))
 
     def _polytope(self, at: int, low: FloatArray, high: FloatArray, coupled: Sequence[Half]) -> Polytope:
         places = self._coupled_places(coupled)
@@ -132,7 +185,7 @@ class Mixed:
         low, high, _, _ = self._boxes[0]
         for j, c in enumerate(self.coordinates):
             if c.whole:
-                counts = counts * (high[:, j] - low[:, j] + 1).astype(np.int64)
+                counts = counts * np.maximum(high[:, j] - low[:, j] + 1, 0).astype(np.int64)
         return counts
 
     @cached_property
@@ -146,6 +199,11 @@ class Mixed:
             free = [j for j in real if j not in joint]
             wide = high[:, free] - low[:, free]
             open_ = wide > TINY * np.maximum(1.0, np.abs(low[:, free]))
+            for column, j in enumerate(free):  # a density of 1/value has the logarithm as its volume
+                origin = self.coordinates[j].log_from
+                if origin is not None:
+                    with np.errstate(divide="ignore", invalid="ignore"):
+                        wide[:, column] = np.log((origin + high[:, j]) / (origin + low[:, j]))
             dims[i] = np.where(exists, open_.sum(axis=1), -1)
             volumes[i] = np.where(exists, np.where(open_, wide, 1.0).prod(axis=1), 0.0)
             if joint:
@@ -166,9 +224,19 @@ class Mixed:
         counts = np.where(self.exists, self._counts, 0)
         if self.measure == "volume":
             dims, volumes = self._extent
-            top = dims.max()
+            top = dims.max(initial=0)
             return np.where(dims == top, volumes, 0.0).sum(axis=0) * counts * (1.0 if self.weights is None else self.weights), counts
         return (None if self.weights is None else self.weights * counts), counts
+
+    @cached_property
+    def _row_ends(self) -> FloatArray | IntArray:
+        weights, counts = self.row_weights
+        ends = np.cumsum(counts if weights is None else weights)
+        if not ends[-1] > 0:
+            raise DrawError(
+                "its distributions give no weight to anything that is feasible", where=f"part {self.label}", remedy="give some feasible value a weight"
+            )
+        return ends
 
     @cached_property
     def _cell_shares(self) -> FloatArray | None:
@@ -193,22 +261,29 @@ class Mixed:
     @cached_property
     def only_stays(self) -> bool:
         """Whether the only feasible change is none."""
-        if self.size != 1 or len(self.cells) > 1 or self.accepts is not None:
+        if self.exists.sum() != 1 or self._counts[self.exists].sum() != 1 or self._extent[0].max() > 0:
             return False
-        dims, _ = self._extent
-        if dims.max() > 0:
-            return False
-        return not np.any(np.abs(self.draw(np.random.default_rng(0), 1)) > 1e-9)
+        here = np.flatnonzero(self.exists)
+        for low, high, exists, coupled in self._boxes:
+            if not exists[here[0]]:
+                continue
+            point = low[here].copy()
+            if coupled:
+                point[:, self._coupled_places(coupled)] = self._polytope(int(here[0]), low, high, coupled).base
+            if any(np.abs(column).max() > 1e-9 for column in self._changes(here, point).values()):
+                return False
+        return True
 
     @property
     def exact(self) -> bool:
-        """Whether draws follow their law exactly, and not only in the limit of a chain."""
-        return all(p.empty or p.exact for p in self.polytopes.values())
+        """Whether draws follow their law exactly, and not only in the limit of a chain or by an estimated volume."""
+        weighed = self.measure == "volume" or len(self.cells) > 1
+        return all(p.empty or (p.exact and (p.measured or not weighed)) for p in self.polytopes.values())
 
     @property
     def method(self) -> str:
         """How it is drawn."""
-        if self.accepts is not None:
+        if self.checks is not None or self.thins is not None:
             return "rejection"
         if not any(coupled for _, _, _, coupled in self._boxes):
             return "box"
@@ -227,11 +302,6 @@ class Mixed:
         per_row = np.where(dims == dims.max(), volumes, 0.0).sum(axis=0)[alive]
         return bool(len(per_row) > 1 and np.ptp(per_row) > 1e-9 * per_row.max())
 
-    @property
-    def diagnostics(self) -> dict[str, object]:
-        """What a reader should know of how it was drawn."""
-        return {"acceptance": self.acceptance, **({} if self.exact else {"approximate": "hit-and-run, one draw a chain"})}
-
     # -- drawing ---------------------------------------------------------------------------------------------------
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
@@ -239,19 +309,19 @@ class Mixed:
         rows, rest = self._rows(rng, n)
         result = self._propose(rng, rows, rest)
         self.counters["proposed"] += n
-        if self.accepts is None:
+        if self.checks is None and self.thins is None:
             self.counters["accepted"] += n
             return self._columns(rows, result)
-        pending = np.flatnonzero(~self._accepted(rng, rows, result))
-        spent = n
+        good = self._accepted(rng, rows, result)
+        pending = np.flatnonzero(~good)
+        spent, hits = n, n - len(pending)
         while len(pending):
             share = max(1.0 - len(pending) / n, 1e-4)
             copies = int(np.clip(np.ceil(1.5 / share), 1, max(1, 400_000 // len(pending))))
             again = np.repeat(pending, copies)
-            spent += len(again)
-            if spent > BUDGET:
+            if spent + len(again) > BUDGET:
                 raise DrawError(
-                    f"{len(pending)} of {n} draws were not accepted within {BUDGET:,} proposals (acceptance {self.acceptance:.2g})",
+                    f"{len(pending)} of {n} draws were not accepted within {BUDGET:,} proposals (acceptance {hits / spent:.2g})",
                     where=f"part {self.label}",
                     remedy="tighten the bounds of its features, or write the rule so that it is linear given the discrete features",
                 )
@@ -261,25 +331,25 @@ class Mixed:
                 tried_rows, tried_rest = rows[again], rest[again]
             tried = self._propose(rng, tried_rows, tried_rest)
             good = self._accepted(rng, tried_rows, tried)
+            spent, hits = spent + len(again), hits + int(good.sum())
             self.counters["proposed"] += len(again)
             first = np.full(len(pending), -1)
             for_which = np.repeat(np.arange(len(pending)), copies)
-            hits = np.flatnonzero(good)[::-1]
-            first[for_which[hits]] = hits
+            found = np.flatnonzero(good)[::-1]
+            first[for_which[found]] = found
             done = first >= 0
             result[pending[done]] = tried[first[done]]
             rows[pending[done]] = tried_rows[first[done]]
             pending = pending[~done]
-        self.counters["accepted"] += n
+        self.counters["accepted"] += hits
         return self._columns(rows, result)
 
     def _rows(self, rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray]:
-        weights, counts = self.row_weights
+        (weights, counts), ends = self.row_weights, self._row_ends
         if weights is not None:
-            share = np.cumsum(weights)
-            rows = np.minimum(np.searchsorted(share, rng.random(n) * share[-1], side="right"), len(share) - 1)
+            last = int(np.flatnonzero(weights)[-1])
+            rows = np.minimum(np.searchsorted(ends, rng.random(n) * ends[-1], side="right"), last)
             return rows, rng.integers(0, counts[rows])
-        ends = np.cumsum(counts)
         number = rng.integers(0, ends[-1], n)
         rows = np.searchsorted(ends, number, side="right")
         return rows, number - (ends[rows] - counts[rows])
@@ -287,30 +357,29 @@ class Mixed:
     def _propose(self, rng: np.random.Generator, rows: IntArray, rest: IntArray) -> FloatArray:
         """A point of the fibre for each row, by coordinate."""
         n, k = len(rows), len(self.coordinates)
-        which = np.zeros(n, dtype=np.int64)
-        if self._cell_shares is not None:
-            which = (rng.random(n)[None, :] > self._cell_shares[:, rows]).sum(axis=0)
-            which = np.minimum(which, len(self.cells) - 1)
-        uniform = rng.random((n, k))
-        low = np.empty((n, k))
-        high = np.empty((n, k))
-        for i, (a, b, _, _) in enumerate(self._boxes):
-            at = which == i
-            low[at], high[at] = a[rows[at]], b[rows[at]]
-        point = low + (high - low) * uniform
+        uniform = rng.random((n, k + (self._cell_shares is not None)))
+        if self._cell_shares is None:
+            which = None
+            low, high = self._boxes[0][0][rows], self._boxes[0][1][rows]
+        else:
+            which = np.minimum((uniform[None, :, k] > self._cell_shares[:, rows]).sum(axis=0), len(self.cells) - 1)
+            low, high = (np.stack([box[side] for box in self._boxes])[which, rows] for side in (0, 1))
+        point = low + (high - low) * uniform[:, :k]
         for j, c in enumerate(self.coordinates):
             if c.whole:
                 span = (high[:, j] - low[:, j] + 1).astype(np.int64)
                 point[:, j] = low[:, j] + rest % span
                 rest = rest // span
             elif c.log_from is not None:
-                bottom = np.maximum(c.log_from + low[:, j], TINY)
-                point[:, j] = bottom * ((c.log_from + high[:, j]) / bottom) ** uniform[:, j] - c.log_from
+                wide = high[:, j] > low[:, j]
+                bottom = np.where(wide, c.log_from + low[:, j], 1.0)
+                ratio = np.where(wide, c.log_from + high[:, j], 1.0) / bottom
+                point[:, j] = np.where(wide, bottom * ratio ** uniform[:, j] - c.log_from, low[:, j])
         for i, (a, b, _, coupled) in enumerate(self._boxes):
             if not coupled:
                 continue
             places = self._coupled_places(coupled)
-            mine = np.flatnonzero(which == i)
+            mine = np.arange(n) if which is None else np.flatnonzero(which == i)
             found, inverse = np.unique(rows[mine], return_inverse=True)
             order = np.argsort(inverse, kind="stable")
             ends = np.cumsum(np.bincount(inverse, minlength=len(found)))
@@ -334,12 +403,13 @@ class Mixed:
             value = np.broadcast_to(_at(form.const, rows), (len(rows),)).astype(float)
             for (_, coordinate), c in form.terms.items():
                 value = value + _at(c, rows) * point[:, place[coordinate]]
-            result[name] = value
+            result[name] = np.clip(value, *self.stops[name]) if name in self.stops else value
         return result
 
     def _accepted(self, rng: np.random.Generator, rows: IntArray, point: FloatArray) -> BoolArray:
-        assert self.accepts is not None
-        return self.accepts(self._changes(rows, point), rows, rng)
+        changes = self._changes(rows, point)
+        good = np.ones(len(rows), dtype=bool) if self.checks is None else self.checks(changes, rows)
+        return good if self.thins is None else good & self.thins(changes, rng)
 
 
 def _at(value: float | FloatArray, rows: IntArray) -> float | FloatArray:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from budge.errors import DrawError
 from budge.reach.core import Core
 
 __all__ = ["Counted", "Listed"]
@@ -30,15 +30,13 @@ class Counted:
 class Listed:
     """Rows of changes, each standing for a number of configurations.
 
-    Drawing picks a configuration uniformly by its number; with `weights`, a row in proportion to them.
+    Drawing picks a configuration uniformly by its number; with `weights`, in proportion to the weight of its row.
     """
 
     names: tuple[str, ...]
     changes: FloatArray  # (m, k); columns of counted coordinates hold their lowest value
     counted: tuple[Counted, ...] = ()
-    weights: FloatArray | None = None  # (m,), from feature distributions
-    method: str = "index"
-    diagnostics: Mapping[str, object] | None = None
+    weights: FloatArray | None = None  # (m,), of one configuration of each row, from feature distributions
 
     continuous = False
     exact = True
@@ -47,39 +45,52 @@ class Listed:
     @classmethod
     def of(cls, names: tuple[str, ...], core: Core, counted: tuple[Counted, ...] = (), weights: FloatArray | None = None) -> Listed:
         """From a core and its counted coordinates; rows that stand for nothing are dropped."""
-        columns = []
-        for name in names:
-            found = next((c.low for c in counted if c.name == name), None)
-            columns.append(core.change[name] if found is None else np.broadcast_to(found, (core.size,)))
-        changes = np.stack(columns, axis=1) if columns else np.zeros((core.size, 0))
+        lowest = {c.name: c.low for c in counted}
+        changes = np.empty((len(names), core.size))
+        for j, name in enumerate(names):
+            changes[j] = lowest[name] if name in lowest else core.change[name]
         keep = np.ones(core.size, dtype=bool)
         for c in counted:
             keep &= c.count > 0
-        if weights is not None:
-            keep &= weights > 0
-            weights = weights[keep]
-        kept = tuple(Counted(c.name, np.broadcast_to(c.low, (core.size,))[keep], c.count[keep]) for c in counted)
-        return cls(names, changes[keep], kept, weights, "count" if counted else "index")
+        if keep.all():
+            return cls(names, changes.T, counted, weights)
+        kept = tuple(Counted(c.name, c.low[keep], c.count[keep]) for c in counted)
+        return cls(names, changes[:, keep].T, kept, None if weights is None else weights[keep])
+
+    @property
+    def method(self) -> str:
+        """How it is drawn."""
+        return "count" if self.counted else "index"
 
     @cached_property
     def row_sizes(self) -> IntArray | None:
         """How many configurations each row stands for; None where each is one."""
         if not self.counted:
             return None
-        sizes = np.ones(len(self.changes), dtype=object)
-        for c in self.counted:
-            sizes = sizes * c.count.astype(object)
+        sizes = self.counted[0].count
+        for c in self.counted[1:]:
+            sizes = sizes * c.count
         return sizes
 
     @cached_property
     def size(self) -> int:
         """Number of configurations."""
-        return len(self.changes) if self.row_sizes is None else int(sum(self.row_sizes))
+        return len(self.changes) if self.row_sizes is None else int(self.row_sizes.sum())
 
     @cached_property
-    def _ends(self) -> IntArray:
-        assert self.row_sizes is not None
-        return np.cumsum(self.row_sizes.astype(np.int64))
+    def _ends(self) -> FloatArray | IntArray:
+        """Where the numbers (or the weight) of each row end."""
+        if self.weights is None:
+            assert self.row_sizes is not None
+            return np.cumsum(self.row_sizes)
+        ends = np.cumsum(self.weights if self.row_sizes is None else self.weights * self.row_sizes)
+        if not (len(ends) and ends[-1] > 0):
+            raise DrawError(
+                "its distributions give no weight to anything that is feasible",
+                where=f"part {', '.join(self.names)}",
+                remedy="give some feasible value a weight",
+            )
+        return ends
 
     @property
     def empty(self) -> bool:
@@ -94,37 +105,47 @@ class Listed:
     @property
     def simple(self) -> bool:
         """Whether one row is one configuration, all equally likely."""
-        return self.row_sizes is None and self.weights is None
+        return self.weights is None and not self.counted
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """n changes, one row each."""
-        if self.weights is not None:
-            share = np.cumsum(self.weights)
-            rows = np.minimum(np.searchsorted(share, rng.random(n) * share[-1], side="right"), len(share) - 1)
-            rest = np.zeros(n, dtype=np.int64)
-        elif self.row_sizes is None:
-            return self.changes[rng.integers(0, len(self.changes), n)]
-        else:
-            number = rng.integers(0, self.size, n)
-            rows = np.searchsorted(self._ends, number, side="right")
-            rest = number - (self._ends[rows] - self.row_sizes[rows].astype(np.int64))
-        return self._at(rows, rest)
+        rows, rest = self.numbers(rng, n)
+        return self.at(rows, rest)
 
-    def _at(self, rows: npt.NDArray[np.intp], rest: IntArray) -> FloatArray:
+    def numbers(self, rng: np.random.Generator, n: int) -> tuple[IntArray, IntArray | None]:
+        """n draws as row and number within the row."""
+        if self.simple:
+            return rng.integers(0, len(self.changes), n), None
+        if self.weights is not None:
+            last = int(np.flatnonzero(self.weights)[-1]) if self.weights.any() else 0
+            rows = np.minimum(np.searchsorted(self._ends, rng.random(n) * self._ends[-1], side="right"), last)
+            return rows, None if self.row_sizes is None else rng.integers(0, self.row_sizes[rows])
+        assert self.row_sizes is not None
+        number = rng.integers(0, self.size, n)
+        rows = np.searchsorted(self._ends, number, side="right")
+        return rows, np.asarray(number - (self._ends[rows] - self.row_sizes[rows]))
+
+    def at(self, rows: npt.NDArray[np.intp] | IntArray, rest: IntArray | None) -> FloatArray:
+        """The changes by row and number within the row."""
         result = self.changes[rows]
-        for c in self.counted:
-            result[:, self.names.index(c.name)] += rest % c.count[rows]
-            rest = rest // c.count[rows]
+        for c in self.counted if rest is not None else ():
+            count = c.count[rows]
+            result[:, self.names.index(c.name)] += rest % count
+            rest = rest // count
         return result
 
     def expand(self) -> FloatArray:
         """Every change, once."""
-        if self.row_sizes is None:
-            return self.changes
-        sizes = self.row_sizes.astype(np.int64)
-        rows = np.repeat(np.arange(len(sizes)), sizes)
-        return self._at(rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes))
+        return self.changes if self.row_sizes is None else self.at(*self._all())
 
     def shares(self) -> FloatArray | None:
         """The probability of each change of `expand`, where they differ."""
-        return None if self.weights is None else self.weights / self.weights.sum()
+        if self.weights is None:
+            return None
+        each = self.weights if self.row_sizes is None else self.weights[self._all()[0]]
+        return np.asarray(each / self._ends[-1])
+
+    def _all(self) -> tuple[npt.NDArray[np.intp], IntArray]:
+        assert self.row_sizes is not None
+        rows = np.repeat(np.arange(len(self.row_sizes)), self.row_sizes)
+        return rows, np.arange(len(rows)) - np.repeat(np.cumsum(self.row_sizes) - self.row_sizes, self.row_sizes)

@@ -442,7 +442,7 @@ def clash(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
     items: list[Feature | Constraint] = [f for f in part.features if f.type != "fixed"]
     items += [*part.linkages, *part.constraints]
     kept = list(items)
-    if not _clashes(part, x, kept):
+    if not PartProgram(part, x).is_empty():
         return ()
     for item in items:
         fewer = [other for other in kept if other is not item]

@@ -1,9 +1,10 @@
 """Uniform draws from a bounded polytope, exact in low dimension.
 
-Equalities are solved out first (by an orthonormal basis of what they leave open), thin directions likewise. Then:
-a point, an interval, or up to `EXACT` dimensions a triangulation with simplices chosen by volume; beyond that the
-bounding box by rejection where that accepts enough, else hit-and-run over many chains, which is said to be
-approximate.
+Coordinates are scaled to their box; equalities are solved out (by an orthonormal basis of what they leave open), thin
+directions likewise. Then: a point, an interval, or up to `EXACT` dimensions a triangulation with simplices chosen by
+volume; beyond that the bounding box by rejection where that accepts enough, else hit-and-run: one chain for each draw,
+in coordinates that are rounded first, for as many steps as it takes until chains from the middle and from corners agree.
+That is said to be approximate.
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import SolverError
+from budge.errors import DrawError, SolverError
 
 __all__ = ["Polytope"]
 
 FloatArray = npt.NDArray[np.float64]
 EXACT = 5  # dimensions up to which a triangulation is cheap
 THIN = 1e-10  # a polytope narrower than this, relative to its box, is flat
-WALK = 400  # steps of a chain before its one draw is taken
+ENOUGH = 1e-3  # share of the box from which rejection is used
+SHORTEST, LONGEST = 64, 16_384  # steps of a chain before its one draw is taken
+PILOTS = 2048  # chains that tell how long is long enough
 
 
 @dataclass(frozen=True)
@@ -35,11 +38,11 @@ class Polytope:
     >>> triangle = Polytope.make(np.array([[1.0, 1.0]]), np.array([1.0]), low=np.zeros(2), high=np.ones(2))
     >>> round(triangle.volume, 12), triangle.dimension
     (0.5, 2)
-    >>> bool((triangle.draw(np.random.default_rng(0), 100).sum(axis=1) <= 1).all())
+    >>> bool((triangle.draw(np.random.default_rng(0), 100).sum(axis=1) <= 1 + 1e-12).all())
     True
     """
 
-    A: FloatArray  # over the free coordinates y
+    A: FloatArray  # over the free coordinates y, rows of length 1
     b: FloatArray
     base: FloatArray  # r = base + basis @ y
     basis: FloatArray
@@ -51,45 +54,23 @@ class Polytope:
     ) -> Polytope:
         """From rows, equalities and a box; flat directions are found and solved out."""
         k = len(low)
-        rows = np.vstack([np.reshape(A, (-1, k)), np.eye(k), -np.eye(k)])
-        limits = np.concatenate([np.ravel(b), high, -low])
-        equal_rows = np.reshape(E, (-1, k)) if E is not None else np.zeros((0, k))
-        equal_to = np.ravel(e) if e is not None else np.zeros(0)
-        still = high - low <= THIN * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-        if still.any():  # a coordinate that cannot move is an equality
-            equal_rows = np.vstack([equal_rows, np.eye(k)[still]])
-            equal_to = np.concatenate([equal_to, (low + high)[still] / 2])
-        base, basis = np.zeros(k), np.eye(k)
-        nothing = cls(np.zeros((0, 0)), np.zeros(0), base, np.zeros((k, 0)), empty=True)
-        scale = float(np.max(np.maximum(np.abs(low), np.abs(high)), initial=1.0))
-        for _ in range(k + 1):
-            if len(equal_rows):
-                step, basis_new, fits = _solve_out(equal_rows @ basis, equal_to - equal_rows @ base, scale)
-                if not fits:
-                    return nothing
-                base, basis = base + basis @ step, basis @ basis_new
-            inner, inner_limits = rows @ basis, limits - rows @ base
-            size = np.linalg.norm(inner, axis=1)
-            flat = size <= 1e-12
-            if (inner_limits[flat] < -1e-9 * scale).any():
-                return nothing
-            inner, inner_limits = inner[~flat] / size[~flat, None], inner_limits[~flat] / size[~flat]
-            if basis.shape[1] == 0:
-                return cls(np.zeros((0, 0)), np.zeros(0), base, basis)
-            radius, center = _center(inner, inner_limits)
-            if radius < -1e-9 * scale:
-                return nothing
-            if radius > THIN * scale:
-                return cls(inner, inner_limits, base + basis @ center, basis)._about(center)
-            tight = _tight(inner, inner_limits, scale)
-            if not tight.any():
-                return nothing
-            equal_rows, equal_to = inner[tight] @ basis.T, inner_limits[tight] + inner[tight] @ (basis.T @ base)
-        return nothing
-
-    def _about(self, center: FloatArray) -> Polytope:
-        """The same set with its inner centre as origin of y."""
-        return Polytope(self.A, self.b - self.A @ center, self.base, self.basis)
+        width = high - low
+        still = width <= THIN * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+        width = np.where(still, 1.0, width)
+        # r = low + width * u with u in the unit box; rows are divided by their length, so that all numbers are about 1
+        rows, limits = _unit(np.reshape(A, (-1, k)) * width, np.ravel(b) - np.reshape(A, (-1, k)) @ low)
+        equal_rows, equal_to = (np.zeros((0, k)), np.zeros(0)) if E is None or e is None else _unit(
+            np.reshape(E, (-1, k)) * width, np.ravel(e) - np.reshape(E, (-1, k)) @ low
+        )  # fmt: skip
+        rows = np.vstack([rows, np.eye(k)[~still], -np.eye(k)[~still]])
+        limits = np.concatenate([limits, np.ones((~still).sum()), np.zeros((~still).sum())])
+        equal_rows = np.vstack([equal_rows, np.eye(k)[still]])  # a coordinate that cannot move is an equality
+        equal_to = np.concatenate([equal_to, ((high - low) / 2)[still]])
+        found = _flatten(rows, limits, equal_rows, equal_to)
+        if found is None:
+            return cls(np.zeros((0, 0)), np.zeros(0), low, np.zeros((k, 0)), empty=True)
+        inner, inner_limits, base, basis = found
+        return cls(inner, inner_limits, low + width * base, width[:, None] * basis)
 
     @property
     def dimension(self) -> int:
@@ -97,9 +78,14 @@ class Polytope:
         return int(self.basis.shape[1])
 
     @property
+    def measured(self) -> bool:
+        """Whether its volume is computed, not estimated."""
+        return self.dimension <= EXACT
+
+    @property
     def exact(self) -> bool:
         """Whether draws are independent and exactly uniform."""
-        return self.dimension <= EXACT or self._box_share >= 1e-3
+        return self.dimension <= EXACT or self._box_share >= ENOUGH
 
     @cached_property
     def volume(self) -> float:
@@ -108,13 +94,19 @@ class Polytope:
             return 0.0
         if self.dimension == 0:
             return 1.0
+        stretch = float(np.sqrt(np.linalg.det(self.basis.T @ self.basis)))
         if self.dimension == 1:
             low, high = self._interval
-            return float(high - low)
-        if self.dimension <= EXACT:
-            return float(self._simplices[1].sum())
+            return float(high - low) * stretch
+        if self.measured:
+            return float(self._simplices[1].sum()) * stretch
+        if self._box_share < ENOUGH:
+            raise DrawError(
+                f"the volume of a polytope in {self.dimension} dimensions is not known well enough",
+                remedy="use measure: configuration, or fewer coupled continuous features",
+            )
         low, high = self._span
-        return float(np.prod(high - low) * self._box_share)
+        return float(np.prod(high - low) * self._box_share) * stretch
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """n draws, one row each."""
@@ -134,7 +126,8 @@ class Polytope:
         elif self.exact:
             y = self._from_box(rng, n)
         else:
-            y = self._walk(rng, n)
+            shape, steps = self._rounded
+            y = self._walk(rng, np.zeros((n, self.dimension)), shape, steps)
         return np.asarray(self.base + y @ self.basis.T)
 
     @cached_property
@@ -144,28 +137,19 @@ class Polytope:
 
     @cached_property
     def _span(self) -> tuple[FloatArray, FloatArray]:
-        from scipy.optimize import linprog
-
-        ends = []
-        for sign in (1.0, -1.0):
-            for j in range(self.dimension):
-                goal = np.zeros(self.dimension)
-                goal[j] = sign
-                answer = linprog(goal, A_ub=self.A, b_ub=self.b, bounds=(None, None), method="highs")
-                if answer.status != 0:
-                    raise SolverError("the span of a polytope could not be found", got=answer.message)
-                ends.append(sign * answer.fun)
-        return np.array(ends[: self.dimension]), np.array(ends[self.dimension :])
+        ends = np.array([[sign * _least(sign * goal, self.A, self.b) for goal in np.eye(self.dimension)] for sign in (1.0, -1.0)])
+        return ends[0], ends[1]
 
     @cached_property
     def _simplices(self) -> tuple[FloatArray, FloatArray]:
         """Corners and volumes of a triangulation: the facets of the hull, each joined to the inner centre."""
         from scipy.spatial import ConvexHull, HalfspaceIntersection
 
-        halves = np.hstack([self.A, -self.b[:, None]])
+        low, high = self._span
+        size = high - low  # thin in a slanted direction is still thin; scaling helps where a direction is an axis
+        halves = np.hstack([self.A * size, -self.b[:, None]])
         corners = HalfspaceIntersection(halves, np.zeros(self.dimension)).intersections
-        size = np.ptp(corners, axis=0)
-        facets = corners[ConvexHull(corners / size, qhull_options="Qt").simplices]
+        facets = corners[ConvexHull(corners, qhull_options="Qt").simplices] * size
         cells = np.concatenate([np.zeros((len(facets), 1, self.dimension)), facets], axis=1)
         volumes = np.abs(np.linalg.det(facets)) / factorial(self.dimension)
         return cells[volumes > 0], volumes[volumes > 0]
@@ -181,56 +165,142 @@ class Polytope:
         found: list[FloatArray] = []
         have = 0
         while have < n:
-            tried = low + (high - low) * rng.random((int((n - have) / self._box_share * 1.1) + 64, self.dimension))
+            tried = low + (high - low) * rng.random((min(int((n - have) / self._box_share * 1.1) + 64, 400_000), self.dimension))
             found.append(tried[(tried @ self.A.T <= self.b).all(axis=1)])
             have += len(found[-1])
         return np.concatenate(found)[:n]
 
-    def _walk(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """Hit-and-run, one chain for each draw, all at once: draws are independent, uniform in the limit."""
-        y = np.zeros((n, self.dimension))
-        slack = np.tile(self.b, (n, 1))
-        for _ in range(max(WALK, 20 * self.dimension)):
-            way = rng.standard_normal((n, self.dimension))
-            way /= np.linalg.norm(way, axis=1, keepdims=True)
+    # -- hit-and-run --------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _rounded(self) -> tuple[FloatArray, int]:
+        """A shape in which the polytope is about as wide in every direction, and how many steps are enough in it.
+
+        Enough: chains that start in the middle and chains that start at corners have the same means and variances, up
+        to the noise of so many chains. Twice that is used.
+        """
+        rng = np.random.default_rng(0)
+        low, high = self._span
+        shape = np.diag(high - low)
+        middle, corners = np.zeros((PILOTS, self.dimension)), self._corners(rng)
+        for _ in range(4):
+            middle = self._walk(rng, middle, shape, SHORTEST)
+            shape = np.linalg.cholesky(np.cov(middle.T) + 1e-12 * np.diag((high - low) ** 2))
+        unshape = np.linalg.inv(shape)
+        steps = 0
+        middle = np.zeros((PILOTS, self.dimension))
+        while steps < LONGEST:
+            more = max(SHORTEST, steps)
+            middle, corners = self._walk(rng, middle, shape, more), self._walk(rng, corners, shape, more)
+            steps += more
+            a, b = middle @ unshape.T, corners @ unshape.T
+            gaps = [_gap(a, b), _gap(a**2, b**2)]
+            if max(gaps) < 4.5:
+                return shape, 2 * steps
+        raise DrawError(
+            f"hit-and-run over a polytope in {self.dimension} dimensions has not mixed within {LONGEST:,} steps",
+            remedy="couple fewer continuous features, or narrow their bounds",
+        )
+
+    def _corners(self, rng: np.random.Generator) -> FloatArray:
+        """Starts near corners: the furthest points in some directions, drawn a little towards the middle."""
+        ends = []
+        for _ in range(min(4 * self.dimension, 64)):
+            ends.append(_argmin(rng.standard_normal(self.dimension), self.A, self.b))
+        return np.asarray(0.95 * np.array(ends)[rng.integers(0, len(ends), PILOTS)])
+
+    def _walk(self, rng: np.random.Generator, y: FloatArray, shape: FloatArray, steps: int) -> FloatArray:
+        """Hit-and-run, one chain for each row, all at once: the chains are independent."""
+        y = y.copy()
+        slack = self.b - y @ self.A.T
+        for _ in range(steps):
+            way = rng.standard_normal(y.shape) @ shape.T
             speed = way @ self.A.T
             with np.errstate(divide="ignore", invalid="ignore"):
                 times = slack / speed
             ahead = np.where(speed > 1e-14, times, np.inf).min(axis=1)
             behind = np.where(speed < -1e-14, times, -np.inf).max(axis=1)
-            go = (behind + (ahead - behind) * rng.random(n))[:, None]
+            go = (behind + (ahead - behind) * rng.random(len(y)))[:, None]
             y += go * way
-            slack -= go * speed
+            slack = np.maximum(slack - go * speed, 0.0)
         return y
 
 
-def _solve_out(E: FloatArray, e: FloatArray, scale: float) -> tuple[FloatArray, FloatArray, bool]:
+def _unit(rows: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Rows of length 1; rows of zeros stay."""
+    size = np.linalg.norm(rows, axis=1)
+    size = np.where(size > 0, size, 1.0)
+    return rows / size[:, None], limits / size
+
+
+def _flatten(
+    rows: FloatArray, limits: FloatArray, equal_rows: FloatArray, equal_to: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray] | None:
+    """Rows over free coordinates about an inner point, that point and the basis; None where nothing is feasible."""
+    k = rows.shape[1]
+    base, basis = np.zeros(k), np.eye(k)
+    for _ in range(k + 1):
+        if len(equal_rows):
+            step, rest, fits = _solve_out(equal_rows @ basis, equal_to - equal_rows @ base)
+            if not fits:
+                return None
+            base, basis = base + basis @ step, basis @ rest
+        inner, inner_limits = rows @ basis, limits - rows @ base
+        size = np.linalg.norm(inner, axis=1)
+        flat = size <= 1e-12
+        if (inner_limits[flat] < -1e-9).any():
+            return None
+        inner, inner_limits = _unit(inner[~flat], inner_limits[~flat])
+        if basis.shape[1] == 0:
+            return np.zeros((0, 0)), np.zeros(0), base, basis
+        radius, center = _center(inner, inner_limits)
+        if radius < -1e-8:
+            return None
+        if radius > THIN:
+            return inner, inner_limits - inner @ center, base + basis @ center, basis
+        tight = _tight(inner, inner_limits)
+        if not tight.any():
+            return None
+        equal_rows, equal_to = inner[tight] @ basis.T, inner_limits[tight] + inner[tight] @ (basis.T @ base)
+    return None
+
+
+def _solve_out(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
     """One solution of E y = e and an orthonormal basis of the rest; whether it fits at all."""
     u, s, vt = np.linalg.svd(E)
-    rank = int((s > 1e-12 * max(1.0, s.max(initial=0.0))).sum())
+    rank = int((s > 1e-10 * max(1.0, s.max(initial=0.0))).sum())
     step = vt[:rank].T @ ((u[:, :rank].T @ e) / s[:rank])
-    fits = bool((np.abs(E @ step - e) <= 1e-9 * np.maximum(scale, np.abs(e))).all())
+    fits = bool((np.abs(E @ step - e) <= 1e-8 * np.maximum(1.0, np.abs(e))).all())
     return step, vt[rank:].T, fits
 
 
 def _center(A: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
     """The largest ball that fits (its radius is negative where nothing does)."""
-    from scipy.optimize import linprog
-
-    k = A.shape[1]
-    answer = linprog(np.r_[np.zeros(k), -1.0], A_ub=np.hstack([A, np.ones((len(A), 1))]), b_ub=b, bounds=(None, None), method="highs")
-    if answer.status != 0:
-        raise SolverError("the centre of a polytope could not be found", got=answer.message)
-    return float(answer.x[-1]), answer.x[:-1]
+    goal = np.r_[np.zeros(A.shape[1]), -1.0]
+    found = _argmin(goal, np.hstack([A, np.ones((len(A), 1))]), b)
+    return float(np.min(b - A @ found[:-1])), found[:-1]
 
 
-def _tight(A: FloatArray, b: FloatArray, scale: float) -> npt.NDArray[np.bool_]:
+def _tight(A: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
     """The rows that hold with equality everywhere."""
+    loose = b + 1e-7  # the solver's own tolerance
+    return np.array([limit - _least(row, A, loose) <= 1e-6 for row, limit in zip(A, b)])
+
+
+def _least(goal: FloatArray, A: FloatArray, b: FloatArray) -> float:
+    return float(goal @ _argmin(goal, A, b))
+
+
+def _argmin(goal: FloatArray, A: FloatArray, b: FloatArray) -> FloatArray:
     from scipy.optimize import linprog
 
-    loose = b + 2 * THIN * scale
-    result = np.zeros(len(A), dtype=bool)
-    for i, row in enumerate(A):
-        answer = linprog(row, A_ub=A, b_ub=loose, bounds=(None, None), method="highs")
-        result[i] = answer.status == 0 and b[i] - answer.fun <= 8 * THIN * scale
-    return result
+    answer = linprog(goal, A_ub=A, b_ub=b, bounds=(None, None), method="highs")
+    if answer.status != 0:
+        raise SolverError("a linear program over a polytope could not be solved", got=answer.message)
+    return np.asarray(answer.x)
+
+
+def _gap(a: FloatArray, b: FloatArray) -> float:
+    """The largest difference of two samples' means, in standard errors."""
+    spread = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
+    return float((np.abs(a.mean(axis=0) - b.mean(axis=0)) / np.maximum(spread, 1e-300)).max())

@@ -8,18 +8,20 @@ with too many configurations to list is drawn by rejection from its box.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import Constraint
-from budge.expressions import All, Formula, Linear, Row, Some, Truth, Var
+from budge.expressions import All, Formula, Linear, Row, Some, Var
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.cells import Cell, TooManyCellsError, cells_of, resolve
-from budge.reach.core import Core, TooManyError, build_core, change_interval, listed_values
+from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
+from budge.reach.core import Core, TooManyError, build_core, change_interval, is_computed, listed_values
 from budge.reach.fibre import Coordinate, Mixed
+from budge.reach.forms import forms_of
 from budge.reach.listed import Counted, Listed
 from budge.reach.rejection import Rejection
 
@@ -28,14 +30,14 @@ __all__ = ["Prepared", "prepare_part"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 Prepared = Listed | Mixed | Rejection
-COUNT_FROM = 4096  # a lone whole-numbered feature with more values than this is counted, not listed
-CROWDED = 200_000  # a product of domains beyond this looks for a coordinate that can be counted
+COUNT_FROM = 512  # a whole-numbered feature with more values than this is counted where it can be, not listed
+MOST_CELLS = 64
 
 
 def prepare_part(part: Part, x: Mapping[str, float], measure: str = "configuration") -> Prepared:
     """Everything needed to draw or enumerate the part's changes from x."""
     here = {name: float(x[name]) for name in part.names}
-    real = [f.name for f in part.features if f.type == "real" and listed_values(f) is None and _can_move(part, f, here)]
+    real = _real(part, here)
     for counted in (_countable(part, here, real), ()):
         try:
             return _assemble(part, here, real, tuple(counted), measure)
@@ -43,7 +45,7 @@ def prepare_part(part: Part, x: Mapping[str, float], measure: str = "configurati
             continue
         except TooManyError:
             if not counted:
-                return Rejection.of(part, here, measure)
+                break
     return Rejection.of(part, here, measure)
 
 
@@ -51,37 +53,45 @@ class _NotCountableError(Exception):
     """A coordinate is not an interval given the rest after all."""
 
 
-def _can_move(part: Part, feature: Feature, x: Mapping[str, float]) -> bool:
-    low, high = feature.moves(x[feature.name])
-    return bool(high > low) or feature.name in part.links
+def _real(part: Part, x: Mapping[str, float]) -> list[str]:
+    """The real features that are left to the fibre: those that can move and do not follow from what is listed."""
+    found: list[str] = []
+    for name in part.order:
+        feature = part.by_name[name]
+        if feature.type != "real" or listed_values(feature) is not None:
+            continue
+        if name in part.links:
+            hangs = any(link.source in found for link in part.links[name])
+            if hangs or not is_computed(part, name, x):
+                found.append(name)
+        elif np.ptp(feature.moves(x[name])) > 0:
+            found.append(name)
+    return found
 
 
 def _countable(part: Part, x: Mapping[str, float], real: Sequence[str]) -> list[str]:
     """Whole-numbered features that may be counted: an interval once the others are known."""
-    scopes = [set(c.scope) for c in part.constraints]
+    forms = forms_of(part)
+    scopes = [forms.scope(c) for c in part.constraints]
     sources = {link.source for link in part.linkages}
-    crowd = 1.0
     width = {}
     for f in part.features:
-        if f.name in real:
+        plain = f.type == "integer" and (f.distribution is None or f.distribution.kind == "uniform")
+        if not plain or f.name in sources or part.split(f.name) == "guess":
+            continue
+        links = part.links.get(f.name, ())
+        if links and (any(link.source in real for link in links) or all(link.relation == "==" and link.on_exceed != "clip" for link in links)):
             continue
         low, high = change_interval(part, f.name, x, {}, part.names)
         width[f.name] = float(high - low) + 1
-        crowd *= width[f.name]
     chosen: list[str] = []
-    for f in sorted(part.features, key=lambda f: -width.get(f.name, 0.0)):
-        name = f.name
-        plain = f.type == "integer" and (f.distribution is None or f.distribution.kind == "uniform")
-        if not plain or name in sources or part.split(name) == "guess":
+    for name in sorted(width, key=lambda name: -width[name]):
+        read = [scope for scope in scopes if name in scope]
+        if width[name] <= COUNT_FROM and (read or name not in part.links):
             continue
-        links = part.links.get(name, ())
-        if any(link.source in real for link in links) or all(link.relation == "==" and link.on_exceed != "clip" for link in links) and links:
-            continue
-        read = any(name in scope for scope in scopes)
-        if (not read and (links or width[name] > COUNT_FROM)) or (read and crowd > CROWDED and width[name] > 64):
-            near = set().union(*(scope for scope in scopes if name in scope)) if read else set()
-            if not near & (set(chosen) | set(real)):
-                chosen.append(name)
+        near = set().union(*read)
+        if not near & (set(chosen) | set(real)):
+            chosen.append(name)
     return chosen
 
 
@@ -89,46 +99,33 @@ def _assemble(part: Part, x: Mapping[str, float], real: Sequence[str], counted: 
     outside = (*real, *counted)
     core = build_core(part, x, outside)
     weights = _weights(part, x, core)
-    names = part.names
     if not outside:
-        return Listed.of(names, core, (), weights)
-    m = core.size
-    known, symbols, coordinates, extra = _symbols(part, x, core, real, counted)
-    linear, curved = [*extra], []
-    for constraint in part.constraints:
-        if not set(constraint.scope) & set(outside):
-            continue
-        formula = constraint.rows({n: x[n] for n in constraint.scope}, {v: k for v, k in known.items() if v[1] in constraint.scope})
-        if formula is None:
-            curved.append(constraint)
-        else:
-            linear.append(resolve(formula, known, symbols))
-    cells, curved = _cells(linear, curved, part, m, counted, outside)
-    if counted and (len(cells) > 1 or any(set(c.scope) & set(counted) for c in curved)):
+        return Listed.of(part.names, core, (), weights)
+    view = _View.of(part, x, core, real, counted)
+    cells, curved, whole = _cells(view, counted)
+    if counted and (len(cells) > 1 or whole or any(forms_of(part).scope(c) & set(counted) for c in curved)):
         raise _NotCountableError
     if not real:
-        return _counted(part, core, coordinates, cells[0], weights)
-    forms = {name: symbols["change", name] for name in outside}
+        return _counted(part, core, view.coordinates, cells[0], weights)
     uneven = [f for f in part.features if f.name in real and f.distribution is not None and f.distribution.kind == "log"]
-    coordinates, thinned = _densities(coordinates, uneven, cells, x, part)
-    accepts = _acceptance(part, x, core, curved, thinned) if curved or thinned else None
+    coordinates, thinned = _densities(view.coordinates, uneven, cells, x, part)
     return Mixed(
-        names=names,
+        names=part.names,
         core_changes=core.change,
-        forms=forms,
+        forms={name: view.symbols["change", name] for name in outside},
         coordinates=tuple(coordinates),
         cells=tuple(cells),
-        size_rows=m,
+        size_rows=core.size,
         measure=measure,
         weights=weights,
-        accepts=accepts,
-        label=", ".join(names),
+        checks=_checks(part, x, core, curved, whole) if curved or whole else None,
+        thins=_thinning(thinned, x) if thinned else None,
+        stops=view.stops,
+        label=", ".join(part.names),
     )
 
 
 def _counted(part: Part, core: Core, coordinates: Sequence[Coordinate], cell: Cell, weights: FloatArray | None) -> Listed:
-    from budge.reach.cells import boxes
-
     order = [c.name for c in coordinates]
     low, high, exists, coupled = boxes(
         cell, order, np.stack([c.low for c in coordinates], axis=1), np.stack([c.high for c in coordinates], axis=1), [True] * len(order)
@@ -142,7 +139,7 @@ def _counted(part: Part, core: Core, coordinates: Sequence[Coordinate], cell: Ce
     sizes = np.prod([c.count.astype(float) for c in found], axis=0)
     if sizes.sum() > 2.0**62:
         raise TooManyError
-    return Listed.of(part.names, core, tuple(found), None if weights is None else weights * sizes)
+    return Listed.of(part.names, core, tuple(found), weights)
 
 
 def _weights(part: Part, x: Mapping[str, float], core: Core) -> FloatArray | None:
@@ -151,62 +148,89 @@ def _weights(part: Part, x: Mapping[str, float], core: Core) -> FloatArray | Non
     for f in part.features:
         if f.distribution is None or f.distribution.kind == "uniform" or f.name not in core.change:
             continue
-        if f.type == "real" and listed_values(f) is None:
+        if np.isnan(x[f.name]) or (f.type == "real" and listed_values(f) is None):
             continue
         density = f.distribution.density(x[f.name] + core.change[f.name], f.levels)
         weights = density if weights is None else weights * density
     return weights
 
 
-def _symbols(
-    part: Part, x: Mapping[str, float], core: Core, real: Sequence[str], counted: Sequence[str]
-) -> tuple[dict[Var, FloatArray | float], dict[Var, Linear], list[Coordinate], list[Formula]]:
-    """Every variable as a known column or as a form in the coordinates; the coordinates; rows of open linkages."""
-    m = core.size
-    known: dict[Var, FloatArray | float] = {}
-    symbols: dict[Var, Linear] = {}
-    coordinates: list[Coordinate] = []
-    extra: list[Formula] = []
-    for name in part.order:
-        if name in core.change:
-            known["action", name], known["change", name] = core.action[name], core.change[name]
-            known["value", name] = x[name] + core.change[name]
-            if any(link.source in real for link in part.links.get(name, ())):
-                extra.append(resolve(_open_rows(part, name, x), known, symbols))
-            continue
-        feature, links = part.by_name[name], part.links.get(name, ())
-        own = Linear({("coordinate", name): 1.0}, 0.0)
+@dataclass
+class _View:
+    """Every variable as a known column or as a form in the coordinates."""
+
+    part: Part
+    x: Mapping[str, float]
+    core: Core
+    real: Sequence[str]
+    known: dict[Var, FloatArray | float] = field(default_factory=dict)
+    symbols: dict[Var, Linear] = field(default_factory=dict)
+    coordinates: list[Coordinate] = field(default_factory=list)
+    links: list[Formula] = field(default_factory=list)  # what linkages demand of the coordinates
+    stops: dict[str, tuple[float, float]] = field(default_factory=dict)  # computed targets that stop at a bound
+
+    @classmethod
+    def of(cls, part: Part, x: Mapping[str, float], core: Core, real: Sequence[str], counted: Sequence[str]) -> _View:
+        view = cls(part, x, core, real)
+        for name in part.order:
+            if name in core.change:
+                view._add_known(name)
+            elif name not in part.links:
+                view._add_free(name, name in counted)
+            elif _is_told(part, name) or is_computed(part, name, x):
+                view._add_told(name)
+            else:
+                view._add_open(name, name in counted)
+            if name not in core.change:
+                view.symbols["value", name] = view.symbols["change", name] + x[name]
+        return view
+
+    def _add_known(self, name: str) -> None:
+        core = self.core
+        self.known["action", name], self.known["change", name] = core.action[name], core.change[name]
+        self.known["value", name] = self.x[name] + core.change[name]
+        if any(link.source in self.real for link in self.part.links.get(name, ())):
+            self.links.append(resolve(_open_rows(self.part, name, self.x), self.known, self.symbols))
+
+    def _coordinate(self, name: str, low: FloatArray, high: FloatArray, whole: bool = False) -> Linear:
+        m = self.core.size
+        ends = (np.array(np.broadcast_to(end, (m,)), dtype=float) for end in (low, high))
+        self.coordinates.append(Coordinate(name, *ends, whole))
+        return Linear({("coordinate", name): 1.0}, 0.0)
+
+    def _add_free(self, name: str, whole: bool) -> None:
+        own = self._coordinate(name, *self.part.by_name[name].moves(self.x[name]), whole)
+        self.symbols["action", name] = self.symbols["change", name] = own
+
+    def _add_told(self, name: str) -> None:
+        """The change is the own action plus what is induced, stopped at a bound where the policy says so."""
+        part, x = self.part, self.x
+        feature, links = part.by_name[name], part.links[name]
         down, up = feature.moves(x[name])
-        told = links and all(link.relation == "==" and link.on_exceed != "clip" for link in links)
-        if told:
-            induced = Linear({}, 0.0)
-            for link in links:
-                source = symbols.get(("action", link.source), known.get(("action", link.source), 0.0))
-                induced = induced + (source if isinstance(source, Linear) else Linear({}, source)) * float(link.targets[name])
-            action = own if feature.actionable and up > down else Linear({}, 0.0)
-            change = action + induced
-            if action.terms:
-                coordinates.append(Coordinate(name, np.full(m, float(down)), np.full(m, float(up))))
-            if links[0].on_exceed == "reject":
-                floor, ceiling = (float(bound) - x[name] for bound in feature.reach(x[name]))
-                extra += [Row(change - ceiling, "<="), Row(floor - change, "<=")]
-            symbols["action", name] = action
-        else:
-            low, high = change_interval(part, name, x, core.action, real) if links else (down, up)
-            coordinates.append(
-                Coordinate(name, np.array(np.broadcast_to(low, (m,)), dtype=float), np.array(np.broadcast_to(high, (m,)), dtype=float), name in counted)
-            )
-            change = own
-            if not links:
-                symbols["action", name] = own
-            elif not feature.actionable:
-                symbols["action", name] = Linear({}, 0.0)
-            symbols["change", name] = change
-            if any(link.source in real for link in links):
-                extra.append(resolve(_open_rows(part, name, x), known, symbols))
-        symbols["change", name] = change
-        symbols["value", name] = change + x[name]
-    return known, symbols, coordinates, extra
+        action = self._coordinate(name, down, up) if up > down else Linear({}, 0.0)
+        change = action
+        for link in links:
+            source = self.symbols.get(("action", link.source), self.known.get(("action", link.source), 0.0))
+            change = change + (source if isinstance(source, Linear) else Linear({}, source)) * float(link.targets[name])
+        floor, ceiling = (float(bound) - x[name] for bound in feature.reach(x[name]))
+        if links[0].on_exceed == "reject":
+            self.links += [Row(change - ceiling, "<="), Row(floor - change, "<=")]
+        elif links[0].on_exceed == "clip":
+            self.stops[name] = (floor, ceiling)
+        self.symbols["action", name], self.symbols["change", name] = action, change
+
+    def _add_open(self, name: str, whole: bool) -> None:
+        """The change itself is the coordinate: nobody reads the own action."""
+        part, x = self.part, self.x
+        self.symbols["change", name] = self._coordinate(name, *change_interval(part, name, x, self.core.action, self.real), whole)
+        if not part.by_name[name].actionable:
+            self.symbols["action", name] = Linear({}, 0.0)
+        if any(link.source in self.real for link in part.links[name]):
+            self.links.append(resolve(_open_rows(part, name, x), self.known, self.symbols))
+
+
+def _is_told(part: Part, name: str) -> bool:
+    return all(link.relation == "==" and link.on_exceed != "clip" for link in part.links[name])
 
 
 def _open_rows(part: Part, name: str, x: Mapping[str, float]) -> Formula:
@@ -231,13 +255,44 @@ def _open_rows(part: Part, name: str, x: Mapping[str, float]) -> Formula:
     return options[0] if len(options) == 1 else Some(tuple(options))
 
 
-def _cells(
-    linear: Sequence[Formula], curved: list[Constraint], part: Part, m: int, counted: Sequence[str], outside: Sequence[str]
-) -> tuple[list[Cell], list[Constraint]]:
-    try:
-        return cells_of(All(tuple(linear)) if linear else Truth(True), m, counted), curved
-    except TooManyCellsError:
-        return [Cell(np.ones(m, dtype=bool))], [c for c in part.constraints if set(c.scope) & set(outside)]
+def _cells(view: _View, counted: Sequence[str]) -> tuple[list[Cell], list[Constraint], bool]:
+    """The fibre as disjoint cells; the constraints that must be evaluated; whether the linkages must be, too.
+
+    What splits the fibre into too many cells is evaluated instead.
+    """
+    part, m = view.part, view.core.size
+    forms = forms_of(part)
+    cells = [Cell(np.ones(m, dtype=bool))]
+    curved: list[Constraint] = []
+    whole = False
+    outside = {c.name for c in view.coordinates} | {name for name in part.names if name not in view.core.change}
+    asked: list[tuple[Formula, Constraint | None]] = [(formula, None) for formula in view.links]
+    for constraint in part.constraints:
+        if not forms.scope(constraint) & outside:
+            continue
+        if view.core.folded and any(layer == "action" and part.split(name) == "guess" for layer, name in constraint.reads):
+            curved.append(constraint)  # one change stands for several own actions here: any of them will do
+            whole = True
+            continue
+        formula = None if forms.scope(constraint) & view.stops.keys() else forms.formula(constraint, view.x, view.known)
+        if formula is None:
+            curved.append(constraint)
+        else:
+            asked.append((resolve(formula, view.known, view.symbols), constraint))
+    for formula, source in sorted(asked, key=lambda pair: isinstance(pair[0], Some)):
+        try:
+            split = [merged for a in cells for b in cells_of(formula, m, counted) if (merged := both(a, b)) is not None]
+        except TooManyCellsError:
+            split = []
+        else:
+            split = split or [Cell(np.zeros(m, dtype=bool))]
+        if 0 < len(split) <= MOST_CELLS:
+            cells = split
+        elif source is None:
+            whole = True
+        else:
+            curved.append(source)
+    return cells, curved, whole
 
 
 def _densities(
@@ -252,13 +307,15 @@ def _densities(
     return placed, [f for f in uneven if f not in alone]
 
 
-def _acceptance(
-    part: Part, x: Mapping[str, float], core: Core, curved: Sequence[Constraint], thinned: Sequence[Feature]
-) -> Callable[[Mapping[str, FloatArray], npt.NDArray[np.int64], np.random.Generator], BoolArray]:
-    """What decides on a proposed point: the masks of what is not linear, and thinning by density."""
+def _checks(
+    part: Part, x: Mapping[str, float], core: Core, curved: Sequence[Constraint], whole: bool
+) -> Callable[[Mapping[str, FloatArray], npt.NDArray[np.int64]], BoolArray]:
+    """What decides on a proposed point: the masks of what is not linear, or the definition itself."""
     start = {name: np.asarray(value) for name, value in x.items()}
 
-    def accepts(change: Mapping[str, FloatArray], rows: npt.NDArray[np.int64], rng: np.random.Generator) -> BoolArray:
+    def checks(change: Mapping[str, FloatArray], rows: npt.NDArray[np.int64]) -> BoolArray:
+        if whole:
+            return np.array(np.broadcast_to(part.feasible(x, dict(change)), (len(rows),)))
         action = part.own_actions(x, change, {n: 0.0 for n in part.names})
         for name, column in core.action.items():
             action[name] = column[rows]
@@ -266,10 +323,20 @@ def _acceptance(
         for constraint in curved:
             scope = constraint.scope
             good &= constraint.mask({n: start[n] for n in scope}, {n: action[n] for n in scope}, {n: change[n] for n in scope})
-        for f in thinned:
-            assert f.distribution is not None
-            low = max(f.reach(x[f.name])[0], 1e-12)
-            good &= rng.random(len(rows)) * f.distribution.density(low, None) <= f.distribution.density(x[f.name] + change[f.name], None)
         return good
 
-    return accepts
+    return checks
+
+
+def _thinning(features: Sequence[Feature], x: Mapping[str, float]) -> Callable[[Mapping[str, FloatArray], np.random.Generator], BoolArray]:
+    """Accept in proportion to the densities; their highest value is at the lowest value that can be reached."""
+
+    def thins(change: Mapping[str, FloatArray], rng: np.random.Generator) -> BoolArray:
+        good = np.ones(len(next(iter(change.values()))), dtype=bool)
+        for f in features:
+            assert f.distribution is not None
+            low = max(float(f.reach(x[f.name])[0]), 1e-12)
+            good &= rng.random(len(good)) * f.distribution.density(low, None) <= f.distribution.density(x[f.name] + change[f.name], None)
+        return good
+
+    return thins

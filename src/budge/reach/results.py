@@ -58,7 +58,7 @@ class _Reached:
         return len(self.values)
 
     def _repr_html_(self) -> str:
-        return f"<p>{self}</p>{self.points.head(10)._repr_html_()}"
+        return f"<p>{self}</p>{self.points.head(10).to_html()}"
 
 
 @dataclass(frozen=True)

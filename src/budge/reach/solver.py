@@ -179,6 +179,9 @@ class Program:
         costs = np.zeros(self.size)
         for column, value in (cost or {}).items():
             costs[column] = value
+        if not self.rows and np.all(np.isfinite(lower) & np.isfinite(upper)):  # every variable by itself
+            values = np.where(costs > 0, lower, np.where(costs < 0, upper, np.clip(0.0, lower, upper)))
+            return Solution(values, float(costs @ values))
         if not self.size:
             met = all(low <= 0.0 <= high for low, high in zip(self._row_lower, self._row_upper))
             return Solution(np.zeros(0), 0.0) if met else None

@@ -21,7 +21,7 @@ def _all_miss(p: Floats, n: Floats) -> Floats:
     """(1-p)^n. By plain evaluation where that is exact enough, through log1p where 1-p would lose digits of a small p."""
     miss = 1.0 - p
     with np.errstate(divide="ignore"):
-        return np.where((1.0 - miss == p) | (n <= 1000), miss**n, np.exp(n * np.log1p(-p)))
+        return np.where((1.0 - miss == p) | ((n <= 1000) & (p >= 0.01)), miss**n, np.exp(n * np.log1p(-p)))
 
 
 def at_most(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:

@@ -17,16 +17,28 @@ from uuid import uuid4
 
 from budge.errors import InputError, MissingDependencyError
 
-__all__ = ["INNER_THREADS", "Died", "Done", "Outcome", "Payload", "Pool", "Raised", "answer", "announce", "one_thread_each", "optional"]
+__all__ = [
+    "INNER_THREADS",
+    "Died",
+    "Done",
+    "Outcome",
+    "Payload",
+    "Pool",
+    "Raised",
+    "announce",
+    "answer",
+    "answer_announced",
+    "first_line",
+    "one_thread_each",
+    "optional",
+]
 
 # One thread inside each worker: the blocks are the parallelism, and n_jobs times n_cores threads are slower than either.
-INNER_THREADS = {
-    name: "1"
-    for name in (
-        "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
-        "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS",
-    )
-}  # fmt: skip
+INNER_THREADS = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS",
+     "NUMBA_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
+    "1",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,9 +58,13 @@ class Raised:
 
 @dataclass(frozen=True)
 class Died:
-    """A block whose worker died: nothing is known of it, so it is worked on again."""
+    """A block whose worker died: nothing is known of it, so it is worked on again.
+
+    Not `guilty`: it waited behind another one when the worker died, so this was no try.
+    """
 
     reason: str
+    guilty: bool = True
 
 
 Outcome = Done | Raised | Died
@@ -60,26 +76,20 @@ class Pool(Protocol):
     Attributes
     ----------
     exact_blame
-        Whether a death tells which block it struck. Where it does not (one dead process breaks the pool), all blocks
-        under way are struck, and the engine finds the guilty one by working on it alone.
-    broken
-        Whether blocks can no longer be submitted before `revive`.
+        Whether a death tells which block it struck. Where it does not, all blocks under way are struck, and the engine
+        finds the guilty one by working on it alone.
     """
 
     exact_blame: bool
-    broken: bool
 
-    def capacity(self) -> int:
-        """How many blocks may be under way at once."""
+    def capacity(self, left: int) -> int:
+        """How many blocks may be under way at once, when so many are left to be given out."""
 
     def submit(self, block: Any) -> Hashable:
         """Give out a block; its ticket comes back from `wait`."""
 
     def wait(self) -> Sequence[tuple[Hashable, Outcome]]:
-        """Block until at least one of the tickets is decided."""
-
-    def revive(self) -> None:
-        """Be as new after `broken`; called when nothing is under way."""
+        """Wait until one of the tickets is decided, or more."""
 
     def close(self, *, finished: bool) -> None:
         """End what the pool has started; not `finished`: also what is under way, without waiting for it."""
@@ -152,6 +162,12 @@ def _portable(error: Exception) -> Exception:
     return error
 
 
+def first_line(error: BaseException) -> str:
+    """The kind of an error and the start of its text."""
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+
+
 def _cloudpickle() -> Callable[[Any], bytes]:
     for name in ("cloudpickle", "joblib.externals.cloudpickle", "ray.cloudpickle"):
         try:
@@ -167,8 +183,8 @@ def optional(name: str, extra: str) -> ModuleType:
     try:
         return import_module(name)
     except ImportError as error:
-        package = name.partition(".")[0]
-        raise MissingDependencyError(f"{package} is not installed", where="engine", remedy=f"pip install 'budge[{extra}]'") from error
+        what = f"{name.partition('.')[0]} is not installed"
+        raise MissingDependencyError(what, where="engine", remedy=f"pip install 'budge[{extra}]'") from error
 
 
 class one_thread_each:  # noqa: N801
