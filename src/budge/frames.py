@@ -236,7 +236,9 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
         if isinstance(dtype, pd.CategoricalDtype):
             known = list(dtype.categories)
             return pd.Categorical(labels, categories=known + [v for v in feature.levels if v not in known], ordered=dtype.ordered)
-        return pd.array(labels, dtype=dtype) if not isinstance(dtype, np.dtype) else labels
+        if isinstance(dtype, np.dtype):
+            return labels.astype(dtype) if dtype.kind in "biufUS" and not gone.any() else labels
+        return pd.array(labels, dtype=dtype)
     if isinstance(dtype, pd.CategoricalDtype):
         whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
         return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)

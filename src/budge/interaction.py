@@ -236,7 +236,9 @@ class InteractionModel:
         return broken_at(self, self.start(x))
 
     def _changes(self, changes: Any, start: Mapping[str, float]) -> dict[str, FloatArray]:
-            names = [f.name for f in self.features]
+        import pandas as pd
+
+        names = [f.name for f in self.features]
         if isinstance(changes, Mapping) and not hasattr(changes, "columns"):
             changes = pd.DataFrame({k: np.atleast_1d(np.asarray(v)) for k, v in changes.items()})
         elif isinstance(changes, np.ndarray | list | tuple):

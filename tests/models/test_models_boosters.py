@@ -110,16 +110,16 @@ def test_digests_follow_the_trees(xgb: Any, lgb: Any) -> None:
 
 
 def test_predicting_costs_no_more_than_bare_predict(xgb: Any) -> None:
-    """Best of several interleaved runs; the bound is loose, since other work shares the machine."""
+    """Processor time on one thread, best of several interleaved runs: other work on the machine does not count."""
     big = pd.concat([FRAME] * 100, ignore_index=True)
     model = xgb.XGBClassifier(n_estimators=50, n_jobs=1).fit(FRAME, Y)
     predictor = as_predictor(model)
     bare, ours = [], []
     for _ in range(7):
-        start = time.perf_counter()
+        start = time.process_time()
         model.predict(big)
-        middle = time.perf_counter()
+        middle = time.process_time()
         predictor.predict(big)
         bare.append(middle - start)
-        ours.append(time.perf_counter() - middle)
-    assert min(ours) < 1.5 * min(bare)
+        ours.append(time.process_time() - middle)
+    assert min(ours) < 1.3 * min(bare)

@@ -107,7 +107,8 @@ class Estimate(_Answer):
         if self.method == "exact":
             return f"{self.hits} of all {self.n} reachable points attain the target: responsiveness is exactly {self.rho:.4g}."
         level = 1 - self.audit.info["design"]["alpha"]
-        return f"{self.hits} of {self.n} draws attain the target: responsiveness {self.rho:.4g}, between {self.low:.4g} and {self.high:.4g} with confidence {level:.0%}."
+        found = f"{self.hits} of {self.n} draws attain the target: responsiveness {self.rho:.4g}"
+        return f"{found}, between {self.low:.4g} and {self.high:.4g} with confidence {level:.0%}."
 
 
 @dataclass(frozen=True)

@@ -75,6 +75,8 @@ class Transport:
             before()
             try:
                 answer = self._once(body)
+            except ssl.SSLCertVerificationError as error:  # no retry makes a certificate valid
+                raise ModelError(f"the endpoint's certificate is not valid: {error.verify_message}", where=self.shown) from error
             except (OSError, http.client.HTTPException) as error:
                 reason = self.redact(f"{type(error).__name__}: {error}")
             else:

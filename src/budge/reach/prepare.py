@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import Constraint
+from budge.errors import DrawError
 from budge.expressions import All, Formula, Linear, Row, Some, Var
 from budge.features import Feature
 from budge.parts import Part
@@ -103,6 +104,12 @@ def _assemble(part: Part, x: Mapping[str, float], real: Sequence[str], counted: 
         return Listed.of(part.names, core, (), weights)
     view = _View.of(part, x, core, real, counted)
     cells, curved, whole = _cells(view, counted)
+    if core.folded and any(part.split(link.source) == "guess" for name in outside for link in part.links.get(name, ())):
+        raise DrawError(
+            "a continuous feature hangs on an own action that its change does not tell",
+            where=f"part {', '.join(part.names)}",
+            remedy="make the whole-numbered targets of inequality linkages not actionable",
+        )
     if counted and (len(cells) > 1 or whole or any(forms_of(part).scope(c) & set(counted) for c in curved)):
         raise _NotCountableError
     if not real:

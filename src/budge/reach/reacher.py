@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +14,8 @@ import numpy.typing as npt
 from budge.effects import draw_effects
 from budge.errors import EmptyError
 from budge.parts import Part
-from budge.reach.fibre import Mixed
-from budge.reach.listed import Listed
+from budge.reach.forms import nothing
+from budge.reach.plan import Plan, weight_in_bytes
 from budge.reach.prepare import Prepared, prepare_part
 from budge.reach.results import PartDiagnostics
 from budge.reach.streams import stream
@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Plan", "Reacher", "reacher"]
 
 FloatArray = npt.NDArray[np.float64]
-CACHE_BYTES = 128 * 2**20
-JOINT_ROWS = 4096  # products of parts up to this are gathered at once
-MOST_NUMBERS = 2**62  # a product of parts beyond this is drawn in several numbers
+BoolArray = npt.NDArray[np.bool_]
+CACHE_BYTES = 64 * 2**20  # of prepared parts, and as much again of plans
 
 
 class Reacher:
@@ -43,90 +42,176 @@ class Reacher:
         self.free_columns = np.array([place[f.name] for f in self.free], dtype=np.intp)
         self.parts = [part for part in moving if not _is_free(part)]
         self.columns = [np.array([place[name] for name in part.names], dtype=np.intp) for part in self.parts]
-        self._prepared: OrderedDict[tuple[int, bytes], Prepared] = OrderedDict()
-        self._plans: OrderedDict[bytes, Plan] = OrderedDict()
-        self._bytes = 0
+        self.inert = [part for part in model.parts if part.constraints and not any(f.actionable for f in part.features)]
+        self.moved = np.array([j for j, name in enumerate(self.names) if name in model.moving], dtype=np.intp)
+        self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes)
+        self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes)
         self._plan_columns = np.unique(np.concatenate(self.columns)) if self.parts else np.zeros(0, dtype=np.intp)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (nothing, ())  # a copy of the model makes its own
+
+    # -- how people are drawn ---------------------------------------------------------------------------------------
 
     def prepared(self, i: int, row: FloatArray) -> Prepared:
         """Part i at the start of this row."""
         start = row[self.columns[i]]
-        key = (i, start.tobytes())
-        found = self._prepared.get(key)
-        if found is None:
-            part = self.parts[i]
-            found = prepare_part(part, dict(zip(part.names, start.tolist())), self.model.measure)
-            self._prepared[key] = found
-            self._bytes += _bytes(found)
-            while self._bytes > CACHE_BYTES and len(self._prepared) > 1:
-                _, old = self._prepared.popitem(last=False)
-                self._bytes -= _bytes(old)
-        return found
+        part = self.parts[i]
+        return self._prepared.get((i, start.tobytes()), lambda: prepare_part(part, dict(zip(part.names, start.tolist())), self.model.measure))
 
     def plan(self, row: FloatArray) -> Plan:
         """How the person of this row is drawn; shared by all who stand alike."""
-        key = row[self._plan_columns].tobytes()
-        found = self._plans.get(key)
-        if found is None:
-            found = Plan([self.prepared(i, row) for i in range(len(self.parts))], self.columns)
-            if found.light:
-                self._plans[key] = found
-                if len(self._plans) > 8192:
-                    self._plans.popitem(last=False)
-        return found
+        return self._plans.get(
+            row[self._plan_columns].tobytes(), lambda: Plan([self.prepared(i, row) for i in range(len(self.parts))], self.columns)
+        )
 
     def status(self, row: FloatArray, plan: Plan) -> str:
         """``ok``, ``fixed`` or ``empty`` for one start."""
-        if plan.empty:
-            return "empty"
-        if self.model.effects or not plan.only_stays:
-            return "ok"
-        return "ok" if any(low < high for low, high in (f.moves(row[j]) for f, j in zip(self.free, self.free_columns))) else "fixed"
+        return self.statuses(row[None, :], [plan])[0]
+
+    def statuses(self, rows: FloatArray, plans: Sequence[Plan]) -> list[str]:
+        """``ok``, ``fixed`` or ``empty`` for each of many starts."""
+        stuck = self.stuck(rows)
+        moves = np.zeros(len(rows), dtype=bool)
+        for f, j in zip(self.free, self.free_columns):
+            low, high = f.moves(rows[:, j])
+            moves |= low < high
+        moves |= bool(self.model.effects)
+        return ["empty" if stuck[i] or plan.empty else ("ok" if moves[i] or not plan.only_stays else "fixed") for i, plan in enumerate(plans)]
+
+    def stuck(self, rows: FloatArray) -> BoolArray:
+        """Who stands in a part that nobody can move and that does not allow to stay: nothing is feasible there."""
+        result = np.zeros(len(rows), dtype=bool)
+        for part in self.inert:
+            result |= ~np.asarray(self._stays(part, rows))
+        return result
+
+    def _stays(self, part: Part, rows: FloatArray) -> BoolArray:
+        x = {name: rows[:, self.names.index(name)] for name in part.names}
+        return np.broadcast_to(part.feasible(x, dict.fromkeys(part.names, np.zeros(len(rows)))), (len(rows),))
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
 
     def draw(self, row: FloatArray, plan: Plan, key: int, n: int, seed: int, purpose: str, out: FloatArray) -> dict[str, FloatArray]:
         """Fill n rows with reachable points of one person; returns the stochastic effects drawn."""
-        rng = stream(seed, key, purpose)
+        moved, effects = self.draw_moved(row[None, :], [plan], [key], n, seed, purpose)
         out[:] = row
-        plan.draw(rng, n, row, out)
-        if len(self.free):
-            spread = rng.random((n, len(self.free)))
-            for i, (f, j) in enumerate(zip(self.free, self.free_columns)):
-                low, high = (float(m) for m in f.moves(row[j]))
-                out[:, j] = row[j] + low + (high - low) * spread[:, i]
-        return self._effects(rng, n, row, out) if self.model.effects else {}
+        out[:, self.moved] = moved.T
+        return {name: drawn[0] for name, drawn in effects.items()}
 
-    def expand(self, row: FloatArray, plan: Plan) -> tuple[FloatArray, FloatArray | None]:
-        """Every point of one person, and their probabilities where they differ."""
-        size = math.prod(p.size or 1 for p in plan.parts)
-        values = np.tile(row, (size, 1))
-        weights: FloatArray | None = None
-        number = np.arange(size)
-        for part, where in zip(plan.parts, self.columns):
-            if not isinstance(part, Listed):  # it only stays
-                continue
-            changes = part.expand()
-            pick = number % len(changes)
-            values[:, where] += changes[pick]
-            number = number // len(changes)
-            shares = part.shares()
-            if shares is not None:
-                weights = shares[pick] * (1.0 if weights is None else weights)
-        return values, None if weights is None else weights / weights.sum()
+    def draw_many(self, rows: FloatArray, plans: Sequence[Plan], keys: Sequence[int], n: int, seed: int, purpose: str) -> FloatArray:
+        """n reachable points for each of many people, person by person: (people · n, features)."""
+        moved, _ = self.draw_moved(rows, plans, keys, n, seed, purpose)
+        out = np.empty((len(self.names), len(rows) * n))
+        out[self.moved] = moved
+        for j in sorted(set(range(len(self.names))) - set(self.moved.tolist())):
+            out[j] = np.repeat(rows[:, j], n)
+        return out.T
 
-    def _effects(self, rng: np.random.Generator, n: int, row: FloatArray, out: FloatArray) -> dict[str, FloatArray]:
+    def draw_moved(
+        self, rows: FloatArray, plans: Sequence[Plan], keys: Sequence[int], n: int, seed: int, purpose: str
+    ) -> tuple[FloatArray, dict[str, list[FloatArray]]]:
+        """The columns that can move, (columns, people · n), and the effects of each person.
+
+        Every person has a stream of her own, read in one order: packs, other parts, free features, effects. Looking up and
+        scaling is done for all people at once.
+        """
+        people = len(rows)
+        spot = np.full(len(self.names), -1)
+        spot[self.moved] = np.arange(len(self.moved))
+        out = np.empty((len(self.moved), people, n))
+        packs = max((len(plan.packs) for plan in plans), default=0)
+        numbers = np.zeros((packs, people, n), dtype=np.int64)
+        spread = np.empty((people, n, len(self.free)))
+        streams = []
+        acted = self._acted(spot)
+        for i, (plan, key) in enumerate(zip(plans, keys)):
+            rng = stream(seed, key, purpose)
+            for f, pack in enumerate(plan.packs):
+                if pack.size > 1:
+                    numbers[f, i] = rng.integers(0, pack.size, n)
+            for other, where in plan.others:
+                drawn = other.draw(rng, n)
+                for column, j in enumerate(where):
+                    if spot[j] >= 0:
+                        out[spot[j], i] = rows[i, j] + drawn[:, column]
+            if len(self.free):
+                rng.random(out=spread[i])
+            if self.model.effects:
+                streams.append(rng)
+        for j in acted:  # an effect alone moves it
+            out[spot[j]] = rows[:, j, None]
+        self._look_up(rows, plans, numbers, spot, out)
+        for column, (f, j) in enumerate(zip(self.free, self.free_columns)):
+            low, high = f.moves(rows[:, j])
+            out[spot[j]] = (rows[:, j] + low)[:, None] + (high - low)[:, None] * spread[:, :, column]
+        effects: dict[str, list[FloatArray]] = {}
+        for i, rng in enumerate(streams):
+            for name, drawn in self.effects(rng, n, rows[i], out[:, i]).items():
+                effects.setdefault(name, []).append(drawn)
+        return out.reshape(len(self.moved), people * n), effects
+
+    def _acted(self, spot: npt.NDArray[np.int64]) -> list[int]:
+        drawn = {int(j) for where in self.columns for j in where} | {int(j) for j in self.free_columns}
+        return [j for j in range(len(self.names)) if spot[j] >= 0 and j not in drawn]
+
+    @staticmethod
+    def _look_up(rows: FloatArray, plans: Sequence[Plan], numbers: npt.NDArray[np.int64], spot: npt.NDArray[np.int64], out: FloatArray) -> None:
+        """Write the packs' columns for all people whose packs have the same columns at once."""
+        alike: dict[tuple[bytes, ...], list[int]] = {}
+        for i, plan in enumerate(plans):
+            alike.setdefault(plan.shape, []).append(i)
+        for group in alike.values():
+            everyone = len(group) == len(plans)
+            who: Any = slice(None) if everyone else np.array(group)
+            for f, first in enumerate(plans[group[0]].packs):
+                tables = [plans[i].packs[f].table for i in group]
+                ends = np.cumsum([table.shape[1] for table in tables])
+                index = numbers[f, who] + (ends - [table.shape[1] for table in tables])[:, None]
+                for column, j in enumerate(first.columns):
+                    if spot[j] < 0:
+                        continue
+                    values = np.concatenate([table[column] + rows[i, j] for i, table in zip(group, tables)])
+                    if everyone:
+                        np.take(values, index, out=out[spot[j]], mode="clip")
+                    else:
+                        out[spot[j], who] = values[index]
+
+    def effects(self, rng: np.random.Generator, n: int, row: FloatArray, moved: FloatArray) -> dict[str, FloatArray]:
+        """Draw the effects of one person and add them to the columns that can move, (columns, n)."""
         model = self.model
         x: dict[str, Any] = dict(zip(self.names, row))
-        change = {name: out[:, j] - row[j] for j, name in enumerate(self.names) if name in model.moving}
+        columns = {self.names[j]: moved[i] for i, j in enumerate(self.moved)}
+        change = {name: np.where(np.isnan(x[name]), 0.0, column - x[name]) for name, column in columns.items()}
         action: dict[str, FloatArray] = dict(change)
         read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
         for part in model.parts:
             if part.links and read & set(part.names):
                 whole = {name: change.get(name, np.zeros(n)) for name in part.names}
-                action |= part.own_actions({name: x[name] for name in part.names}, whole, dict.fromkeys(part.names, 0.0))
+                action |= _own_actions(part, {name: x[name] for name in part.names}, whole)
         drawn = draw_effects(model.effects, model.latent, model.by_name, x, action, change, rng, n)
         for name, epsilon in drawn.items():
-            out[:, self.names.index(name)] += epsilon
+            columns[name] += epsilon
         return drawn
+
+    # -- listing ------------------------------------------------------------------------------------------------------
+
+    def expand(self, row: FloatArray, plan: Plan) -> tuple[FloatArray, FloatArray | None]:
+        """Every reachable point once, and their probabilities where these differ; the plan's size must be known."""
+        assert plan.size is not None
+        values = np.tile(row, (plan.size, 1))
+        weights: FloatArray | None = None
+        number = np.arange(plan.size)
+        for part, where in zip(plan.parts, self.columns):
+            if part.continuous:  # it only stays
+                continue
+            changes, shares = part.expand(), part.shares()  # type: ignore[union-attr]
+            pick = number % len(changes)
+            values[:, where] += changes[pick]
+            number = number // len(changes)
+            if shares is not None:
+                weights = shares[pick] * (1.0 if weights is None else weights)
+        return values, None if weights is None else weights * (1.0 / weights.sum())
 
     def diagnostics(self, plan: Plan) -> tuple[PartDiagnostics, ...]:
         """How each part was drawn."""
@@ -137,9 +222,10 @@ class Reacher:
         """Which constraints clash, where nothing is feasible."""
         from budge.reach.milp import clash
 
-        i = next(i for i, p in enumerate(plan.parts) if p.empty)
-        part = self.parts[i]
-        blamed = clash(part, dict(zip(part.names, row[self.columns[i]].tolist())))
+        guilty = [part for part, p in zip(self.parts, plan.parts) if p.empty]
+        guilty += [part for part in self.inert if not self._stays(part, row[None, :])[0]]
+        part = guilty[0]
+        blamed = clash(part, {name: float(row[self.names.index(name)]) for name in part.names})
         who = f"row {label}: " if label is not None else ""
         return EmptyError(
             "no action is feasible, not even staying; these clash: " + "; ".join(blamed),
@@ -147,71 +233,54 @@ class Reacher:
             remedy="drop or relax one of them",
         )
 
-
-class Plan:
-    """The prepared parts of one person; parts that are plain lists are drawn by one number together."""
-
-    def __init__(self, parts: Sequence[Prepared], columns: Sequence[npt.NDArray[np.intp]]) -> None:
-        self.parts = list(parts)
-        self.columns = columns
-        self.simple: list[tuple[Listed, npt.NDArray[np.intp]]] = []
-        self.others: list[tuple[Prepared, npt.NDArray[np.intp]]] = []
-        self.product = 1
-        for part, where in zip(parts, columns):
-            if isinstance(part, Listed) and part.simple and self.product * max(part.size, 1) <= MOST_NUMBERS:
-                self.product *= part.size
-                if part.size != 1 or part.changes.any():
-                    self.simple.append((part, where))
-            else:
-                self.others.append((part, where))
-
     @cached_property
-    def light(self) -> bool:
-        """Whether it is small enough to be kept."""
-        return sum(_bytes(p) for p in self.parts) < 2**16
+    def position(self) -> dict[str, int]:
+        """Column of each feature."""
+        return {name: j for j, name in enumerate(self.names)}
 
-    @property
-    def empty(self) -> bool:
-        """Whether some part has nothing feasible."""
-        return any(p.empty for p in self.parts)
 
-    @property
-    def only_stays(self) -> bool:
-        """Whether nothing can move."""
-        return all(p.only_stays for p in self.parts)
+class _Cache[K, V]:
+    """The values made last, up to a size in bytes. What is in it changes how fast a draw is, never what it is."""
 
-    @property
-    def size(self) -> int | None:
-        """Number of configurations in all; None where a part is too large to be counted or has continuous coordinates."""
-        if any(p.size is None or p.continuous for p in self.parts):
-            return None
-        return math.prod(p.size for p in self.parts if p.size is not None)
+    def __init__(self, weigh: Callable[[V], int]) -> None:
+        self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._weigh = weigh
+        self._bytes = 0
 
-    @cached_property
-    def _joint(self) -> tuple[npt.NDArray[np.intp], FloatArray] | None:
-        """The product of the simple parts as one table, where it is small."""
-        if not self.simple or self.product > JOINT_ROWS:
-            return None
-        number = np.arange(self.product)
-        blocks = []
-        for part, _ in self.simple:
-            blocks.append(part.changes[number % part.size])
-            number = number // part.size
-        return np.concatenate([where for _, where in self.simple]), np.concatenate(blocks, axis=1)
+    def get(self, key: K, make: Callable[[], V]) -> V:
+        """The value of the key, made if it is not there."""
+        found = self._found.get(key)
+        if found is not None:
+            return found[0]
+        value = make()
+        size = self._weigh(value)
+        self._found[key] = (value, size)
+        self._bytes += size
+        while self._bytes > CACHE_BYTES and len(self._found) > 1:
+            _, (_, old) = self._found.popitem(last=False)
+            self._bytes -= old
+        return value
 
-    def draw(self, rng: np.random.Generator, n: int, row: FloatArray, out: FloatArray) -> None:
-        """Add n draws of the change to `out`."""
-        if self.simple:
-            number = rng.integers(0, self.product, n)
-            if self._joint is not None:
-                where, table = self._joint
-                out[:, where] = (row[where] + table)[number]
-            else:
-                for part, where in self.simple:
-                    out[:, where] = (row[where] + part.changes)[number % part.size]
-                    number //= part.size
-        for other, where in self.others:
-            out[:, where] += other.draw(rng, n)
+
+def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray]) -> dict[str, FloatArray]:
+    """The own actions behind drawn changes; where the change does not tell, the nearest to none that is feasible."""
+    guessed = [name for name in part.order if part.split(name) == "guess"]
+    if not guessed:
+        return part.own_actions(x, change)
+    spans = []
+    for name in guessed:
+        low, high = (float(m) for m in part.by_name[name].moves(x[name]))
+        spans.append(sorted(np.arange(low, high + 1.0), key=abs))
+    result: dict[str, FloatArray] = {}
+    todo = np.ones(len(next(iter(change.values()))), dtype=bool)
+    for guess in product(*spans):
+        action = part.own_actions(x, change, dict(zip(guessed, guess)))
+        fits = todo & part.holds(x, action, change)
+        result = {name: np.where(fits, action[name], result.get(name, action[name])) for name in action}
+        todo &= ~fits
+        if not todo.any():
+            break
+    return result
 
 
 def reacher(model: InteractionModel) -> Reacher:
@@ -229,14 +298,3 @@ def _is_free(part: Part) -> bool:
     return (
         len(part.features) == 1 and lone.type == "real" and not part.constraints and (lone.distribution is None or lone.distribution.kind == "uniform")
     )
-
-
-def _bytes(prepared: Prepared) -> int:
-    if isinstance(prepared, Listed):
-        return prepared.changes.nbytes + 200
-    if isinstance(prepared, Mixed):
-        cells = 3 * len(prepared.cells) * prepared.size_rows * 8 * max(1, len(prepared.coordinates))
-        return cells + sum(c.nbytes for c in prepared.core_changes.values()) + 400
-    return 1000
-
-

@@ -121,7 +121,7 @@ class Rejection:
             if name in change:
                 continue
             feature, links = self.part.by_name[name], self.part.links.get(name, ())
-            if links and all(link.relation == "==" and link.on_exceed != "clip" for link in links):
+            if links and all(link.relation == "==" and link.on_exceed != "clip" and self.part.split(link.source) != "guess" for link in links):
                 low, high = feature.moves(self.x[name])
                 own = self._between(rng, low, high, n, feature.discrete)
                 others = {m: np.zeros(n) for m in self.names if m not in change}
