@@ -24,6 +24,7 @@ Result = TypeVar("Result")
 
 ENGINES = ("serial", "threads", "processes", "dask", "ray")
 _LOST_LIMIT = 8  # so many blocks given up: it is the machine, not the blocks
+_LOST_AT_START = 2  # the same, before any was finished
 _log = logging.getLogger(__name__)
 
 
@@ -86,7 +87,7 @@ def _run(open_pool: Callable[[], Pool], blocks: Sequence[Block], retries: int) -
     reason, finished = "", False
     pool = open_pool()
     try:
-        while len(lost) < _LOST_LIMIT:
+        while len(lost) < (_LOST_LIMIT if given else _LOST_AT_START):
             while (again or fresh < total) and len(flying) < pool.capacity(total - fresh + len(again)):
                 # The last try is made alone where a death strikes all blocks under way: so the guilty one is found.
                 alone = bool(again) and not pool.exact_blame and strikes[again[0]] >= retries
@@ -107,7 +108,8 @@ def _run(open_pool: Callable[[], Pool], blocks: Sequence[Block], retries: int) -
                     reason = outcome.reason
                     strikes[position] += outcome.guilty
                     (lost if strikes[position] > retries else again).append(position)
-                    _log.warning("a worker died with block %d (%s)", position, reason)
+                    if outcome.guilty:
+                        _log.warning("a worker died on block %d: %s", position, reason)
                 else:
                     given += 1
                     yield position, outcome.value
