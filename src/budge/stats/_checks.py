@@ -85,7 +85,7 @@ def whole(value: object, where: str, *, least: int = 1) -> int:
     """One whole number of at least `least`."""
     what = f"a whole number of at least {least}"
     result = number(value, where, what=what)
-    if result != math.floor(result) or math.isinf(result):
+    if not math.isfinite(result) or result != math.floor(result):
         raise DesignError(f"{where} must be a whole number", where=where, got=value, remedy=f"round it: {what} is needed")
     if result < least:
         raise DesignError(f"{where} must be at least {least}", where=where, got=value, remedy=f"choose {what}")

@@ -190,7 +190,7 @@ def _by_bounds(bounds: Any, claim: Claim, alpha: float, tau: float | None) -> tu
 
 
 def _bisect(rejects: Any, low: float, high: float) -> float:
-    for _ in range(60):
+    for _ in range(32):  # six digits, over the whole range of exponents
         middle = float(np.sqrt(low * high))
         low, high = (low, middle) if rejects(middle) else (middle, high)
     return high

@@ -1,0 +1,139 @@
+"""Averages over a data set: which rows the claim is about, and what repeats are worth."""
+
+import functools
+
+import numpy as np
+import pytest
+from stat_checks import allowed, caught
+
+from budge import stats
+from budge.errors import DesignError
+
+ALPHA = 0.05
+
+
+def sample(rng, rate, concentration, rows, m):
+    """Rows from a population whose responsiveness is spread around the rate (small concentration: nearly all 0 or 1)."""
+    return rng.binomial(m, rng.beta(rate * concentration, (1 - rate) * concentration, rows))
+
+
+def check_population(rejects, m, *, runs, rows=100, rates=(0.1, 0.4), concentrations=(0.1, 0.5, 2, 20)):
+    """False claims about the population at the threshold: at most alpha + 0.005, plus five standard errors (3e-7)."""
+    rng = np.random.default_rng(40 + m)
+    for rate in rates:
+        for concentration in concentrations:
+            for claim in ("below", "above"):
+                false = np.mean([rejects(sample(rng, rate, concentration, rows, m), m, rate, claim) for _ in range(runs)])
+                assert false <= allowed(ALPHA + 0.005, runs), (rate, concentration, claim, false)
+
+
+def by(method):
+    def rejects(hits, m, rate, claim):
+        return stats.average(hits, m, over="population", method=method, threshold=rate, claim=claim).rejected
+
+    @functools.cache
+    def by_count(hits, rows, rate, claim):  # one draw per row: the count says it all
+        return rejects((np.arange(rows) < hits).astype(int), 1, rate, claim)
+
+    if method != "one-per-row":
+        return rejects
+    return lambda hits, m, rate, claim: by_count(int(hits.sum()), hits.size, rate, claim)
+
+
+def pooled(hits, m, rate, claim):
+    return stats.p_value(int(hits.sum()), m * hits.size, rate, claim) < ALPHA
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 10])
+def test_population_claims_keep_their_error(m):
+    check_population(by("one-per-row" if m == 1 else "clustered"), m, runs=400)
+    if m > 1:
+        caught(check_population, pooled, m, runs=400)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("m", [1, 2, 5, 10])
+@pytest.mark.parametrize("rows", [30, 100, 440])
+def test_population_claims_keep_their_error_in_many_settings(m, rows):
+    method = by("one-per-row" if m == 1 else "clustered")
+    check_population(method, m, runs=8000, rows=rows, rates=(0.05, 0.1, 0.4), concentrations=(0.1, 0.5, 2, 20, 1000))
+
+
+def test_bounded_population_claims_are_guaranteed():
+    check_population(by("bounded"), 5, runs=40, rates=(0.4,), concentrations=(0.5,))
+
+
+def test_clustered_bounds_are_tighter_than_one_draw_per_row_where_rows_agree():
+    rng = np.random.default_rng(1)
+    hits = sample(rng, 0.3, 50, 200, 10)
+    found = stats.average(hits, 10, over="population", method="clustered")
+    assert found.high - found.low < 0.6 * stats.interval(60, 200).width
+    assert not found.exact
+    assert "approximate" in str(found)
+
+
+def check_these(rejects, runs=4000):
+    """Fixed rows that differ widely: the pooled count is exact for their mean; false alarm below 3e-7."""
+    rng = np.random.default_rng(2)
+    for rates in (np.resize([0.0, 0.2], 50), np.resize([0.0, 0.0, 0.0, 0.4], 52), np.full(40, 0.1)):
+        tau = float(rates.mean())
+        hits = rng.binomial(3, rates, (runs, rates.size))
+        assert np.mean([rejects(row, tau) for row in hits]) <= allowed(ALPHA, runs)
+
+
+def test_claims_about_these_rows_keep_their_error():
+    @functools.cache
+    def rejects(hits, rows, tau):  # pooled: the count says it all
+        spread = np.full(rows, hits // rows) + (np.arange(rows) < hits % rows)
+        return stats.average(spread, 3, over="these", threshold=tau).rejected
+
+    check_these(lambda hits, tau: rejects(int(hits.sum()), hits.size, tau))
+    caught(
+        check_these, lambda hits, tau: stats.p_value(int(hits.sum() * 2), hits.size * 6, tau) < ALPHA, runs=1500
+    )  # draws used twice
+
+
+def test_unequal_draws_are_weighted_by_row():
+    hits, draws = np.array([0, 10, 5]), np.array([1, 10, 100])
+    found = stats.average(hits, draws, over="these", threshold=0.9)
+    assert found.estimate == pytest.approx((0 + 1 + 0.05) / 3)
+    assert "Hoeffding" in found.method
+    assert found.low <= found.estimate <= found.high
+    rng = np.random.default_rng(5)
+    rates, m = np.resize([0.0, 0.5, 0.2], 60), np.resize([2, 7, 20], 60)
+    covered = [stats.average(rng.binomial(m, rates), m, over="these") for _ in range(400)]
+    assert np.mean([not a.low <= rates.mean() <= a.high for a in covered]) <= allowed(ALPHA, 400)
+
+
+def test_pooled_repeats_under_population_are_refused():
+    for method in ("auto", "pooled", "one-per-row"):
+        with pytest.raises(DesignError, match="pooled repeats"):
+            stats.average([1, 2, 0], 5, over="population", method=method)
+    with pytest.raises(DesignError, match="population claims"):
+        stats.average([1, 2, 0], 5, over="these", method="clustered")
+    with pytest.raises(TypeError):
+        stats.average([1, 2, 0], 5)  # what the claim is about has no default
+    with pytest.raises(DesignError, match="unknown over"):
+        stats.average([1, 2, 0], 5, over="populaton")
+    with pytest.raises(DesignError, match="one row"):
+        stats.average([1], 5, over="population", method="clustered")
+
+
+def test_p_value_bound_and_verdict_agree():
+    rng = np.random.default_rng(3)
+    for method, over, m in (
+        ("auto", "these", 4),
+        ("one-per-row", "population", 1),
+        ("clustered", "population", 4),
+        ("bounded", "population", 4),
+    ):
+        for _ in range(25 if method != "bounded" else 4):
+            hits = rng.binomial(m, 0.2, 80)
+            for claim, tau in (("below", 0.27), ("above", 0.14)):
+                found = stats.average(hits, m, over=over, method=method, threshold=tau, claim=claim)
+                assert found.rejected == (found.p_value < ALPHA)
+                assert found.rejected == (found.bound < tau if claim == "below" else found.bound > tau)
+                assert found.verdict == (claim if found.rejected else "inconclusive")
+    assert stats.average([0] * 50, 3, over="population", method="clustered", threshold=0.1).rejected
+    assert stats.average([3] * 50, 3, over="population", method="clustered").high == 1.0
+    assert stats.average([0, 1], over="these").to_dict()["draws"] == 2
