@@ -19,6 +19,8 @@ Coefficient = float | Array
 
 def plain(value: npt.ArrayLike) -> Coefficient:
     """A float where there is one number, else an array of floats."""
+    if isinstance(value, float):
+        return float(value)
     array = np.asarray(value, dtype=np.float64)
     return float(array) if array.ndim == 0 else array
 
@@ -40,7 +42,9 @@ class Linear:
     __array_ufunc__ = None  # so that array * Linear comes to __rmul__
 
     def __post_init__(self) -> None:
-        kept = {var: plain(c) for var, c in self.terms.items() if np.any(np.not_equal(c, 0))}
+        kept = {
+            var: plain(c) for var, c in self.terms.items() if (c != 0 if isinstance(c, float) else np.any(np.not_equal(c, 0)))
+        }
         object.__setattr__(self, "terms", kept)
         object.__setattr__(self, "const", plain(self.const))
 
