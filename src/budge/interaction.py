@@ -164,7 +164,7 @@ class InteractionModel:
     @cached_property
     def digest(self) -> str:
         """A digest of the content: equal models, equal digests, on any machine."""
-        record: dict[str, Any] = {"measure": self.measure, "features": {f.name: f.to_spec() for f in self.features}}
+        record: dict[str, Any] = {"measure": self.measure, "features": {f.name: _texts(f.to_spec()) for f in self.features}}
         record["constraints"] = sorted(json.dumps(_record(c), sort_keys=True, default=str) for c in self.constraints)
         record["effects"] = [_record(e) for e in self.effects]
         record["latent"] = {shared.name: _record(shared) for shared in self.latent}
@@ -383,6 +383,13 @@ class InteractionModel:
     def with_measure(self, measure: Literal["configuration", "volume"]) -> InteractionModel:
         """The same action set, drawn under another measure."""
         return self._but(measure=measure)
+
+
+def _texts(value: Any) -> Any:
+    """The value with texts for keys: weights on the levels 1 and "a" cannot be sorted else."""
+    if not isinstance(value, dict):
+        return value
+    return {k if isinstance(k, str) else f"{type(k).__name__} {k!r}": _texts(v) for k, v in value.items()}
 
 
 def _record(value: Any) -> Any:

@@ -106,7 +106,7 @@ def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> 
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        if any("\ud800" <= c <= "\udfff" for c in value):
+        if _halved(value):
             wrong("is not a text", "half a surrogate pair stands in it", value)
         return str(value)
     if isinstance(value, float):
@@ -127,6 +127,9 @@ def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> 
             if not isinstance(key, str | int | float | bool):
                 wrong("a key is a text", "quote it", key)
                 continue
+            if isinstance(key, str) and _halved(key):
+                wrong("a key is not a text", "half a surrogate pair stands in it", key)
+                continue
             if isinstance(key, str) and len(key) > LONGEST_NAME:
                 wrong(f"a name is longer than {LONGEST_NAME} characters", "shorten it", key)
                 continue
@@ -138,3 +141,7 @@ def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> 
         return [plain_tree(item, found, (*path, i)) for i, item in enumerate(value)]
     wrong("a spec holds texts, numbers, truth values, lists and mappings", "", type(value).__name__)
     return None
+
+
+def _halved(text: str) -> bool:
+    return any("\ud800" <= c <= "\udfff" for c in text)
