@@ -110,15 +110,28 @@ class Coding:
 
         `rows[i]` tells which row of `like` point i started from; columns that are not declared are copied from it.
         """
-        position = {feature.name: j for j, feature in enumerate(self.features)}
+        moving = {f.name: values[:, j] for j, f in enumerate(self.features) if f.name in self.moving}
+        return self._written(moving, like, rows, None)
+
+    def write(self, moved: Mapping[str, FloatArray], like: pd.DataFrame, people: npt.NDArray[np.intp], n: int) -> pd.DataFrame:
+        """The same from the columns that can move: n points for each of these rows of `like`, one after the other."""
+        return self._written(moved, like, people, n)
+
+    def _written(
+        self, moved: Mapping[str, FloatArray], like: pd.DataFrame, rows: npt.NDArray[np.intp], times: int | None
+    ) -> pd.DataFrame:
+        features = {feature.name: feature for feature in self.features}
+        every = rows if times is None else None
         columns: dict[Any, Any] = {}
         for label in like.columns:
             column = like[label]
-            j = position.get(label) if isinstance(label, str) else None
-            if j is None or label not in self.moving:
-                columns[label] = column.array.take(rows) if not isinstance(column.dtype, np.dtype) else column.to_numpy()[rows]
+            if isinstance(label, str) and label in moved:
+                columns[label] = _write(features[label], moved[label], column)
+            elif isinstance(column.dtype, np.dtype):
+                columns[label] = column.to_numpy()[rows] if times is None else np.repeat(column.to_numpy()[rows], times)
             else:
-                columns[label] = _write(self.features[j], values[:, j], column)
+                every = np.repeat(rows, times or 1) if every is None else every
+                columns[label] = column.array.take(every)
         return pd.DataFrame(columns, columns=like.columns, copy=False)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +69,7 @@ def is_computed(part: Part, name: str, x: Mapping[str, float]) -> bool:
 
 
 def change_interval(
-    part: Part, name: str, x: Mapping[str, float], action: Mapping[str, FloatArray], unknown: Iterable[str] = ()
+    part: Part, name: str, x: Mapping[str, Any], action: Mapping[str, FloatArray], unknown: Iterable[str] = ()
 ) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest change of a feature, given its sources' own actions (their whole range where unknown)."""
     feature = part.by_name[name]
@@ -208,7 +209,7 @@ def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: 
     core.action[name] = np.zeros(core.size)
 
 
-def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, float], told: bool, most: int) -> None:
+def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, Any], told: bool, most: int) -> None:
     """A linked target with each of its own actions; its change follows, or is spread over what is induced."""
     name, links = feature.name, part.links[feature.name]
     down, up = feature.moves(x[name])
@@ -227,7 +228,7 @@ def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, float
     _keep(core, np.asarray(follows(feature, links, x, core.action, core.change)))
 
 
-def _extend_listed(core: Core, part: Part, feature: Feature, x: Mapping[str, float], moves: FloatArray, most: int) -> None:
+def _extend_listed(core: Core, part: Part, feature: Feature, x: Mapping[str, Any], moves: FloatArray, most: int) -> None:
     """A linked target whose value is drawn from a list: the listed values that some own action leads to."""
     name = feature.name
     _cross(core, {name: moves}, most)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,7 +11,8 @@ import numpy.typing as npt
 from budge.errors import DesignError, InvalidStartError, Problem, ReachError, TooLargeError
 from budge.frames import one_row, table
 from budge.reach.proposal import Proposal
-from budge.reach.reacher import Plan, Reacher, reacher
+from budge.reach.reacher import Reacher, reacher
+from budge.reach.rejection import Rejection
 from budge.reach.results import ReachableSample, ReachableSet, SampleBlock
 from budge.reach.status import broken_at, broken_people
 from budge.reach.streams import check_seed, content_keys
@@ -34,7 +34,8 @@ def set_size(model: InteractionModel, x: Any) -> int | None:
     row = model.coding.encode(one_row(x, maker.names))[0]
     if any(low < high for low, high in (f.moves(row[j]) for f, j in zip(maker.free, maker.free_columns))):
         return None
-    return maker.plan(row).size
+    plan = maker.plan(row)
+    return 0 if maker.status(row, plan) == "empty" else plan.size
 
 
 def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000, on_invalid: OnInvalid = "error") -> ReachableSet:
@@ -49,15 +50,19 @@ def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000,
         raise ReachError("stochastic effects cannot be enumerated", got=[e.feature for e in model.effects], remedy="draw a sample instead")
     endless = [f.name for f, j in zip(maker.free, maker.free_columns) if np.ptp(f.moves(row[j])) > 0]
     plan = maker.plan(row)
+    if maker.status(row, plan) == "empty":
+        raise maker.empty_error(row, plan)
     endless += [name for p in plan.parts if p.continuous and not p.only_stays for name in p.names if model.by_name[name].type == "real"]
     if endless:
         raise ReachError("continuous features cannot be enumerated", got=endless, remedy="draw a sample instead")
-    if plan.empty:
-        raise maker.empty_error(row, plan)
-    unknown = [p for p in plan.parts if p.size is None]
-    if unknown:
-        raise TooLargeError("a part has too many configurations to count", where=f"part {', '.join(unknown[0].names)}", remedy="draw a sample instead")
-    size = math.prod(p.size or 1 for p in plan.parts)
+    size, unknown = plan.size, [p for p in plan.parts if isinstance(p, Rejection)]
+    if unknown or size is None:
+        raise TooLargeError(
+            f"a part has too many configurations to list: up to {unknown[0].most:,}",
+            where=f"part {', '.join(unknown[0].names)}",
+            got=f"limit {limit:,}",
+            remedy="draw a sample instead",
+        )
     if size > limit:
         parts = " × ".join(f"{p.size:,}" for p in plan.parts if (p.size or 1) > 1)
         raise TooLargeError(f"{size:,} points are reachable ({parts})", got=f"limit {limit:,}", remedy="raise the limit, or draw a sample")
@@ -75,9 +80,8 @@ def sample_points(
     frame = one_row(x, maker.names)
     row = model.coding.encode(frame)[0]
     problems = _start_problems(model, row, on_invalid)
-    common = {"seed": seed, "measure": model.measure}
     if problems and on_invalid == "skip":
-        return ReachableSample(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems, **common)
+        return ReachableSample(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems, seed=seed, measure=model.measure)
     key = content_keys(maker.names, row[None, :])[0]
     out = np.empty((n, len(row)))
     if method == "milp":
@@ -85,17 +89,18 @@ def sample_points(
     if method != "auto":
         raise DesignError("unknown method", where="method", got=method, remedy="use auto or milp")
     plan = maker.plan(row)
-    if plan.empty:
+    status = maker.status(row, plan)
+    if status == "empty":
         raise maker.empty_error(row, plan)
-    weights = np.ones(n)
+    weigh = None
     if proposal is not None:
         plan, weigh = Proposal.of(model, proposal).applied(plan, maker, row)
-        effects = maker.draw(row, plan, key, n, seed, purpose, out)
-        weights = weigh(out)
-    else:
-        effects = maker.draw(row, plan, key, n, seed, purpose, out)
-    status = maker.status(row, plan)
-    return ReachableSample(model, out, frame, status, maker.diagnostics(plan), problems, weights=weights, effects=effects, **common)
+    effects = maker.draw(row, plan, key, n, seed, purpose, out)
+    weights = np.ones(n) if weigh is None else weigh(out, effects)
+    how = maker.diagnostics(plan)
+    return ReachableSample(
+        model, out, frame, status, how, problems, seed=seed, measure=model.measure, weights=weights, effects=effects
+    )
 
 
 def _by_milp(
@@ -118,7 +123,9 @@ def _by_milp(
         for name, change in drawn.items():
             out[:, maker.names.index(name)] += change
         parts.append(PartDiagnostics(part.names, "milp", None))
-    effects = maker._effects(rng, n, row, out) if model.effects else {}
+    moved = out.T[maker.moved]
+    effects = maker.effects(rng, n, row, moved) if model.effects else {}
+    out[:, maker.moved] = moved.T
     return ReachableSample(model, out, frame, "ok", tuple(parts), problems, seed=seed, measure="volume", weights=np.ones(n), effects=effects)
 
 
@@ -127,6 +134,7 @@ def sample_blocks(
 ) -> Iterator[SampleBlock]:
     """The draws of many people, block by block; a person's draws are the same whatever the block."""
     n, seed = _check_n(n), check_seed(seed)
+    _check_policy(on_invalid)
     if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1:
         raise DesignError("must be a whole number, 1 or more", where="block_rows", got=block_rows)
     frame = table(X)
@@ -160,32 +168,30 @@ def _stream(
     maker: Reacher, frame: Any, values: FloatArray, invalid: npt.NDArray[np.bool_], n: int, seed: int, purpose: str, people: int
 ) -> Iterator[SampleBlock]:
     for start in range(0, len(values), people):
-        rows = values[start : start + people]
-        keys = content_keys(maker.names, rows)
-        status, plans, drawn = [], [], []
-        for i, row in enumerate(rows):
-            if invalid[start + i]:
-                status.append("invalid_start")
-                continue
-            plan: Plan = maker.plan(row)
-            status.append(maker.status(row, plan))
-            if status[-1] != "empty":
-                plans.append(plan)
-                drawn.append(i)
-        out = np.empty((len(drawn) * n, rows.shape[1]))
-        for at, (i, plan) in enumerate(zip(drawn, plans)):
-            maker.draw(rows[i], plan, keys[i], n, seed, purpose, out[at * n : (at + 1) * n])
-        places = np.array(drawn, dtype=np.intp)
-        yield SampleBlock(maker.model, frame.iloc[start : start + people], places + start, places, tuple(status), n, out)
+        rows, broken = values[start : start + people], invalid[start : start + people]
+        valid = np.flatnonzero(~broken)
+        plans = [maker.plan(rows[i]) for i in valid]
+        told = maker.statuses(rows[valid], plans)
+        status = np.full(len(rows), "invalid_start", dtype=object)
+        status[valid] = told
+        able = [at for at, word in enumerate(told) if word != "empty"]
+        drawn = valid[able]
+        keys = content_keys(maker.names, rows[drawn])
+        moved, _ = maker.draw_moved(rows[drawn], [plans[at] for at in able], keys, n, seed, purpose)
+        yield SampleBlock(maker.model, frame.iloc[start : start + people], drawn + start, drawn, tuple(status), n, rows[drawn], moved)
 
 
 def _start_problems(model: InteractionModel, row: FloatArray, on_invalid: OnInvalid) -> tuple[Problem, ...]:
-    if on_invalid not in ("error", "skip", "keep"):
-        raise DesignError("must be error, skip or keep", where="on_invalid", got=on_invalid)
+    _check_policy(on_invalid)
     problems = broken_at(model, dict(zip((f.name for f in model.features), row.tolist())))
     if problems and on_invalid == "error":
         raise InvalidStartError(problems)
     return problems
+
+
+def _check_policy(on_invalid: object) -> None:
+    if on_invalid not in ("error", "skip", "keep"):
+        raise DesignError("must be error, skip or keep", where="on_invalid", got=on_invalid)
 
 
 def _check_n(n: object) -> int:

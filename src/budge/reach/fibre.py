@@ -162,7 +162,10 @@ class Mixed:
     def _polytope(self, at: int, low: FloatArray, high: FloatArray, coupled: Sequence[Half]) -> Polytope:
         places = self._coupled_places(coupled)
         names = [self.coordinates[j].name for j in places]
-        A, b, E, e = [], [], [], []
+        A: list[list[float]] = []
+        b: list[float] = []
+        E: list[list[float]] = []
+        e: list[float] = []
         for row in coupled:
             if not row.active[at]:
                 continue
@@ -231,7 +234,7 @@ class Mixed:
     @cached_property
     def _row_ends(self) -> FloatArray | IntArray:
         weights, counts = self.row_weights
-        ends = np.cumsum(counts if weights is None else weights)
+        ends: FloatArray | IntArray = np.cumsum(counts) if weights is None else np.cumsum(weights)
         if not ends[-1] > 0:
             raise DrawError(
                 "its distributions give no weight to anything that is feasible", where=f"part {self.label}", remedy="give some feasible value a weight"
@@ -352,7 +355,7 @@ class Mixed:
             return rows, rng.integers(0, counts[rows])
         number = rng.integers(0, ends[-1], n)
         rows = np.searchsorted(ends, number, side="right")
-        return rows, number - (ends[rows] - counts[rows])
+        return rows, np.asarray(number - (ends[rows] - counts[rows]), dtype=np.int64)
 
     def _propose(self, rng: np.random.Generator, rows: IntArray, rest: IntArray) -> FloatArray:
         """A point of the fibre for each row, by coordinate."""
@@ -363,7 +366,8 @@ class Mixed:
             low, high = self._boxes[0][0][rows], self._boxes[0][1][rows]
         else:
             which = np.minimum((uniform[None, :, k] > self._cell_shares[:, rows]).sum(axis=0), len(self.cells) - 1)
-            low, high = (np.stack([box[side] for box in self._boxes])[which, rows] for side in (0, 1))
+            low = np.stack([box[0] for box in self._boxes])[which, rows]
+            high = np.stack([box[1] for box in self._boxes])[which, rows]
         point = low + (high - low) * uniform[:, :k]
         for j, c in enumerate(self.coordinates):
             if c.whole:
@@ -378,7 +382,7 @@ class Mixed:
         for i, (a, b, _, coupled) in enumerate(self._boxes):
             if not coupled:
                 continue
-            places = self._coupled_places(coupled)
+            places = np.array(self._coupled_places(coupled))
             mine = np.arange(n) if which is None else np.flatnonzero(which == i)
             found, inverse = np.unique(rows[mine], return_inverse=True)
             order = np.argsort(inverse, kind="stable")

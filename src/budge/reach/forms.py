@@ -47,17 +47,17 @@ def nothing() -> None:
 
 def forms_of(part: Part) -> Forms:
     """The part's forms, made once."""
-    found = part.__dict__.get("_forms")
+    found: Forms | None = part.__dict__.get("_forms")
     if found is None:
         found = part.__dict__["_forms"] = Forms(part)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _ignores_x(constraint: Constraint) -> bool:
     """Whether its rows are the same for everybody."""
     if isinstance(constraint, LinearConstraint | AdditiveLinkage | OneHot):
         return True
-    texts = {Rule: ("parsed",), IfThen: ("condition", "consequence"), Switch: ("condition",)}.get(type(constraint), None)
+    texts = {Rule: ("parsed",), IfThen: ("condition", "consequence"), Switch: ("condition",)}.get(type(constraint))
     if texts is None:
         return False
     return all(layer != "before" for text in texts for layer, _ in getattr(constraint, text).vars)

@@ -128,10 +128,12 @@ class Listed:
     def at(self, rows: npt.NDArray[np.intp] | IntArray, rest: IntArray | None) -> FloatArray:
         """The changes by row and number within the row."""
         result = self.changes[rows]
-        for c in self.counted if rest is not None else ():
+        if rest is None:
+            return result
+        for c in self.counted:
             count = c.count[rows]
             result[:, self.names.index(c.name)] += rest % count
-            rest = rest // count
+            rest = np.asarray(rest // count)
         return result
 
     def expand(self) -> FloatArray:

@@ -105,8 +105,8 @@ class Polytope:
                 f"the volume of a polytope in {self.dimension} dimensions is not known well enough",
                 remedy="use measure: configuration, or fewer coupled continuous features",
             )
-        low, high = self._span
-        return float(np.prod(high - low) * self._box_share) * stretch
+        ends = self._span
+        return float(np.prod(ends[1] - ends[0]) * self._box_share) * stretch
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
         """n draws, one row each."""
@@ -181,11 +181,11 @@ class Polytope:
         """
         rng = np.random.default_rng(0)
         low, high = self._span
-        shape = np.diag(high - low)
+        shape: FloatArray = np.diag(high - low)
         middle, corners = np.zeros((PILOTS, self.dimension)), self._corners(rng)
         for _ in range(4):
             middle = self._walk(rng, middle, shape, SHORTEST)
-            shape = np.linalg.cholesky(np.cov(middle.T) + 1e-12 * np.diag((high - low) ** 2))
+            shape = np.asarray(np.linalg.cholesky(np.cov(middle.T) + 1e-12 * np.diag((high - low) ** 2)), dtype=float)
         unshape = np.linalg.inv(shape)
         steps = 0
         middle = np.zeros((PILOTS, self.dimension))

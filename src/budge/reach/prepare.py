@@ -201,8 +201,8 @@ class _View:
 
     def _coordinate(self, name: str, low: FloatArray, high: FloatArray, whole: bool = False) -> Linear:
         m = self.core.size
-        ends = (np.array(np.broadcast_to(end, (m,)), dtype=float) for end in (low, high))
-        self.coordinates.append(Coordinate(name, *ends, whole))
+        ends = [np.array(np.broadcast_to(end, (m,)), dtype=float) for end in (low, high)]
+        self.coordinates.append(Coordinate(name, ends[0], ends[1], whole))
         return Linear({("coordinate", name): 1.0}, 0.0)
 
     def _add_free(self, name: str, whole: bool) -> None:
@@ -323,7 +323,7 @@ def _checks(
     def checks(change: Mapping[str, FloatArray], rows: npt.NDArray[np.int64]) -> BoolArray:
         if whole:
             return np.array(np.broadcast_to(part.feasible(x, dict(change)), (len(rows),)))
-        action = part.own_actions(x, change, {n: 0.0 for n in part.names})
+        action = part.own_actions(x, change, dict.fromkeys(part.names, 0.0))
         for name, column in core.action.items():
             action[name] = column[rows]
         good = np.ones(len(rows), dtype=bool)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Proposal", "Weigher"]
 
 FloatArray = npt.NDArray[np.float64]
+MOST = 2_000_000  # configurations of a part whose weights are held
 
 
 @dataclass(frozen=True)
@@ -59,22 +60,27 @@ class Proposal:
                 continue
             if not isinstance(part, Listed):
                 raise DesignError("exact weights need a part that is counted", where=f"part {', '.join(part.names)}", got=part.method)
+            if part.size > MOST:
+                raise DesignError(
+                    "a proposal needs a part that can be listed", where=f"part {', '.join(part.names)}", got=f"{part.size:,} configurations"
+                )
             listed = Listed(part.names, part.expand(), (), part.shares())
-            q = np.ones(len(listed.changes))
+            p = np.full(len(listed.changes), 1.0 / len(listed.changes)) if listed.weights is None else listed.weights
+            q = p.copy()
             for name in here:
                 j = part.names.index(name)
                 feature = self.model.by_name[name]
                 q = q * self.densities[name].density(row[where[j]] + listed.changes[:, j], feature.levels)
-            if (q <= 0).any():
-                lost = dict(zip(part.names, (row[where] + listed.changes[np.argmin(q)]).tolist()))
+            never = (q <= 0) & (p > 0)
+            if never.any():
+                lost = dict(zip(part.names, (row[where] + listed.changes[np.argmax(never)]).tolist()))
                 raise DesignError(
                     "the proposal never draws a feasible action, which no weight can correct", where=f"part {', '.join(part.names)}", got=lost,
                     remedy="give every feasible value a positive weight",
                 )  # fmt: skip
-            p = np.full(len(q), 1.0 / len(q)) if listed.weights is None else listed.weights
-            q = q * p / (q * p).sum()
+            q = q / q.sum()
             parts.append(replace(listed, weights=q))
-            factors.append((where, listed, p / q))
+            factors.append((where, listed, np.divide(p, q, out=np.zeros_like(p), where=q > 0)))
         return Plan(parts, maker.columns), Weigher(row, tuple(factors))
 
 
@@ -90,11 +96,24 @@ class Weigher:
         """The largest weight."""
         return float(np.prod([ratio.max() for _, _, ratio in self.factors]))
 
-    def __call__(self, points: FloatArray) -> FloatArray:
-        """One weight a point."""
+    def __call__(self, points: FloatArray, effects: Mapping[str, FloatArray] | None = None) -> FloatArray:
+        """One weight a point; the effects drawn on top of the actions are taken off first."""
         weights = np.ones(len(points))
         for where, listed, ratio in self.factors:
-            known = {change.tobytes(): r for change, r in zip(listed.changes + 0.0, ratio)}
-            moved = np.ascontiguousarray(points[:, where] - self.row[where]) + 0.0
-            weights *= np.array([known[m.tobytes()] for m in moved])
+            moved = points[:, where] - self.row[where]
+            for j, name in enumerate(listed.names):
+                if effects and name in effects:
+                    moved[:, j] -= effects[name]
+            moved[:, np.isnan(self.row[where])] = 0.0  # what is missing has not moved
+            weights *= ratio[_places(listed.changes, moved)]
         return weights
+
+
+def _places(table: FloatArray, rows: FloatArray) -> npt.NDArray[np.intp]:
+    """Where each row stands in the table, up to rounding."""
+    both = np.round(np.concatenate([table, rows]), 9) + 0.0
+    _, number = np.unique(both, axis=0, return_inverse=True)
+    number = np.ravel(number)
+    place = np.empty(len(both), dtype=np.intp)
+    place[number[: len(table)]] = np.arange(len(table))
+    return place[number[len(table) :]]

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import numpy.typing as npt
 from budge.effects import draw_effects
 from budge.errors import EmptyError
 from budge.parts import Part
+from budge.reach.blame import blame
 from budge.reach.forms import nothing
 from budge.reach.plan import Plan, weight_in_bytes
 from budge.reach.prepare import Prepared, prepare_part
@@ -27,6 +28,8 @@ __all__ = ["Plan", "Reacher", "reacher"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+K = TypeVar("K")
+V = TypeVar("V")
 CACHE_BYTES = 64 * 2**20  # of prepared parts, and as much again of plans
 
 
@@ -124,12 +127,11 @@ class Reacher:
         numbers = np.zeros((packs, people, n), dtype=np.int64)
         spread = np.empty((people, n, len(self.free)))
         streams = []
-        acted = self._acted(spot)
         for i, (plan, key) in enumerate(zip(plans, keys)):
             rng = stream(seed, key, purpose)
-            for f, pack in enumerate(plan.packs):
+            for at, pack in enumerate(plan.packs):
                 if pack.size > 1:
-                    numbers[f, i] = rng.integers(0, pack.size, n)
+                    numbers[at, i] = rng.integers(0, pack.size, n)
             for other, where in plan.others:
                 drawn = other.draw(rng, n)
                 for column, j in enumerate(where):
@@ -139,8 +141,8 @@ class Reacher:
                 rng.random(out=spread[i])
             if self.model.effects:
                 streams.append(rng)
-        for j in acted:  # an effect alone moves it
-            out[spot[j]] = rows[:, j, None]
+        for lone in self._acted(spot):  # an effect alone moves it
+            out[spot[lone]] = rows[:, lone, None]
         self._look_up(rows, plans, numbers, spot, out)
         for column, (f, j) in enumerate(zip(self.free, self.free_columns)):
             low, high = f.moves(rows[:, j])
@@ -164,10 +166,10 @@ class Reacher:
         for group in alike.values():
             everyone = len(group) == len(plans)
             who: Any = slice(None) if everyone else np.array(group)
-            for f, first in enumerate(plans[group[0]].packs):
-                tables = [plans[i].packs[f].table for i in group]
+            for at, first in enumerate(plans[group[0]].packs):
+                tables = [plans[i].packs[at].table for i in group]
                 ends = np.cumsum([table.shape[1] for table in tables])
-                index = numbers[f, who] + (ends - [table.shape[1] for table in tables])[:, None]
+                index = numbers[at, who] + (ends - [table.shape[1] for table in tables])[:, None]
                 for column, j in enumerate(first.columns):
                     if spot[j] < 0:
                         continue
@@ -220,12 +222,10 @@ class Reacher:
 
     def empty_error(self, row: FloatArray, plan: Plan, label: object = None) -> EmptyError:
         """Which constraints clash, where nothing is feasible."""
-        from budge.reach.milp import clash
-
         guilty = [part for part, p in zip(self.parts, plan.parts) if p.empty]
         guilty += [part for part in self.inert if not self._stays(part, row[None, :])[0]]
         part = guilty[0]
-        blamed = clash(part, {name: float(row[self.names.index(name)]) for name in part.names})
+        blamed = blame(part, {name: float(row[self.names.index(name)]) for name in part.names})
         who = f"row {label}: " if label is not None else ""
         return EmptyError(
             "no action is feasible, not even staying; these clash: " + "; ".join(blamed),
@@ -239,7 +239,7 @@ class Reacher:
         return {name: j for j, name in enumerate(self.names)}
 
 
-class _Cache[K, V]:
+class _Cache(Generic[K, V]):
     """The values made last, up to a size in bytes. What is in it changes how fast a draw is, never what it is."""
 
     def __init__(self, weigh: Callable[[V], int]) -> None:
@@ -285,11 +285,11 @@ def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray])
 
 def reacher(model: InteractionModel) -> Reacher:
     """The model's reacher, made once."""
-    found = model.__dict__.get("_reacher")
+    found: Reacher | None = model.__dict__.get("_reacher")
     if found is None:
         found = Reacher(model)
         object.__setattr__(model, "_reacher", found)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _is_free(part: Part) -> bool:

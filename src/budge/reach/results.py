@@ -116,12 +116,27 @@ class SampleBlock:
     drawn: npt.NDArray[np.intp] = field(repr=False)  # their positions in `frame`
     status: tuple[str, ...]  # of everyone in `frame`
     n: int
-    values: FloatArray = field(repr=False)  # (len(people) * n, features)
+    starts: FloatArray = field(repr=False)  # where those who were drawn stand, (people, features)
+    moved: FloatArray = field(repr=False)  # the features that can move, (features that move, people · n)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The points as numbers: one row a point, one column a feature."""
+        result = np.empty((self.starts.shape[1], len(self.starts) * self.n))
+        at = 0
+        for j, feature in enumerate(self.model.features):
+            if feature.name in self.model.moving:
+                result[j] = self.moved[at]
+                at += 1
+            else:
+                result[j] = np.repeat(self.starts[:, j], self.n)
+        return result.T
 
     @cached_property
     def points(self) -> pd.DataFrame:
         """The points with the caller's columns, order and dtypes."""
-        return self.model.coding.decode(self.values, self.frame, np.repeat(self.drawn, self.n))
+        names = [f.name for f in self.model.features if f.name in self.model.moving]
+        return self.model.coding.write(dict(zip(names, self.moved)), self.frame, self.drawn, self.n)
 
     @property
     def labels(self) -> list[Any]:

@@ -58,7 +58,7 @@ def broken_people(model: InteractionModel, values: npt.NDArray[np.float64]) -> l
             still = dict.fromkeys(c.scope, zero)
             good = np.broadcast_to(c.mask(x, still, still), zero.shape)
         if not good.all():
-            found.append((c.label, ~good))
+            found.append((c.label, np.asarray(~good)))
     return found
 
 
