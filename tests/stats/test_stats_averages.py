@@ -1,13 +1,16 @@
 """Averages over a data set: which rows the claim is about, and what repeats are worth."""
 
 import functools
+import itertools
 
 import numpy as np
 import pytest
+from scipy.special import betaincc
 from stat_checks import allowed, caught
 
 from budge import stats
 from budge.errors import DesignError
+from budge.stats.clusters import clustered_p_value
 
 ALPHA = 0.05
 
@@ -17,50 +20,66 @@ def sample(rng, rate, concentration, rows, m):
     return rng.binomial(m, rng.beta(rate * concentration, (1 - rate) * concentration, rows))
 
 
-def check_population(rejects, m, *, runs, rows=100, rates=(0.1, 0.4), concentrations=(0.1, 0.5, 2, 20)):
+def check_population(p_value, m, *, runs, sizes=(100,), rates=(0.1, 0.4), concentrations=(0.1, 0.5, 2, 20)):
     """False claims about the population at the threshold: at most alpha + 0.005, plus five standard errors (3e-7)."""
     rng = np.random.default_rng(40 + m)
-    for rate in rates:
-        for concentration in concentrations:
-            for claim in ("below", "above"):
-                false = np.mean([rejects(sample(rng, rate, concentration, rows, m), m, rate, claim) for _ in range(runs)])
-                assert false <= allowed(ALPHA + 0.005, runs), (rate, concentration, claim, false)
+    for rows, rate, concentration in itertools.product(sizes, rates, concentrations):
+        hits = np.concatenate([sample(rng, rate, concentration, (part, rows), m) for part in [1000] * (runs // 1000)])
+        for claim in ("below", "above"):
+            false = np.mean(p_value(hits, m, rate, claim) < ALPHA)
+            assert false <= allowed(ALPHA + 0.005, runs), (rows, rate, concentration, claim, false)
 
 
-def by(method):
-    def rejects(hits, m, rate, claim):
-        return stats.average(hits, m, over="population", method=method, threshold=rate, claim=claim).rejected
-
-    @functools.cache
-    def by_count(hits, rows, rate, claim):  # one draw per row: the count says it all
-        return rejects((np.arange(rows) < hits).astype(int), 1, rate, claim)
-
-    if method != "one-per-row":
-        return rejects
-    return lambda hits, m, rate, claim: by_count(int(hits.sum()), hits.size, rate, claim)
+def clustered(hits, m, rate, claim):
+    """What `average` reports with method="clustered", for many samples at once (a test below holds the two together)."""
+    return clustered_p_value(hits / m, float(m * hits.shape[-1]), rate, claim)
 
 
 def pooled(hits, m, rate, claim):
-    return stats.p_value(int(hits.sum()), m * hits.size, rate, claim) < ALPHA
+    """The bug for m > 1, and the exact method for m = 1."""
+    return stats.p_value(hits.sum(axis=-1), m * hits.shape[-1], rate, claim)
+
+
+def without_the_imagined_row(hits, m, rate, claim):
+    x, tau = (hits / m, rate) if claim == "below" else (1 - hits / m, 1 - rate)
+    rows, mean = x.shape[-1], x.mean(axis=-1)
+    spread = x.var(axis=-1, ddof=1)
+    size = np.clip(rows * mean * (1 - mean) / np.where(spread > 0, spread, 1), 0, m * rows)
+    return betaincc(mean * size + 1, np.maximum(size - mean * size, 1e-9), tau)
 
 
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
 def test_population_claims_keep_their_error(m):
-    check_population(by("one-per-row" if m == 1 else "clustered"), m, runs=400)
+    check_population(pooled if m == 1 else clustered, m, runs=10_000)
     if m > 1:
-        caught(check_population, pooled, m, runs=400)
+        caught(check_population, pooled, m, runs=2000)
+    if m == 10:
+        caught(check_population, without_the_imagined_row, m, runs=10_000, sizes=(30,), rates=(0.05,))
 
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("m", [1, 2, 5, 10])
 @pytest.mark.parametrize("rows", [30, 100, 440])
 def test_population_claims_keep_their_error_in_many_settings(m, rows):
-    method = by("one-per-row" if m == 1 else "clustered")
-    check_population(method, m, runs=8000, rows=rows, rates=(0.05, 0.1, 0.4), concentrations=(0.1, 0.5, 2, 20, 1000))
+    method = pooled if m == 1 else clustered
+    check_population(method, m, runs=40_000, sizes=(rows,), rates=(0.05, 0.1, 0.4), concentrations=(0.1, 0.5, 2, 20, 1000))
+
+
+def test_average_reports_the_p_values_that_were_simulated():
+    rng = np.random.default_rng(4)
+    for claim, m in (("below", 4), ("above", 4), ("below", 1)):
+        hits = sample(rng, 0.3, 2, (20, 50), m)
+        expected = (pooled if m == 1 else clustered)(hits, m, 0.3, claim)
+        method = "auto" if m == 1 else "clustered"
+        got = [stats.average(row, m, over="population", method=method, threshold=0.3, claim=claim).p_value for row in hits]
+        assert got == pytest.approx(expected, rel=1e-12)
 
 
 def test_bounded_population_claims_are_guaranteed():
-    check_population(by("bounded"), 5, runs=40, rates=(0.4,), concentrations=(0.5,))
+    rng = np.random.default_rng(17)
+    false = [stats.average(sample(rng, 0.4, 0.5, 60, 5), 5, over="population", method="bounded").low > 0.4 for _ in range(300)]
+    assert np.mean(false) <= allowed(ALPHA / 2, 300)
+    assert stats.average([0] * 90, 5, over="population", method="bounded", threshold=0.1).rejected
 
 
 def test_clustered_bounds_are_tighter_than_one_draw_per_row_where_rows_agree():

@@ -177,7 +177,9 @@ def p_value(hits: object, n: object, threshold: object, claim: str = "below") ->
     k, size = hits_of_n(hits, n)
     tau = fractions(threshold, "threshold")
     tail = at_most if claim_of(claim) == "below" else at_least
-    return unwrap(np.asarray(tail(k, size, tau)))
+    if tau.ndim == 0:
+        return unwrap(_per_pair(k, size, lambda a, b: tail(a, b, tau)))
+    return unwrap(tail(k, size, tau))
 
 
 def test(
