@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -168,3 +169,16 @@ def test_problems_that_follow_from_others_are_not_told() -> None:
     assert [p.where for p in caught.value.problems] == [
         "features.a.type", "latent.u", "constraints[1].one_hot.features", "effects[1]",
     ]  # fmt: skip
+
+
+def test_the_specs_that_the_documentation_shows_are_read() -> None:
+    root = Path(__file__).parents[2]
+    pages = [*(root / "docs").rglob("*.md"), root / "README.md"]
+    shown = [
+        block
+        for page in pages
+        for block in re.findall(r"```yaml\n(budge: 1\n.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    ]
+    assert shown
+    for text in shown:
+        parse(text, "yaml")
