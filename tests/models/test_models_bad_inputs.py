@@ -76,6 +76,15 @@ def test_probabilities_where_labels_are_expected() -> None:
     assert "scores where labels" in str(only(check_contract(as_predictor(lambda t: t["income"]), FRAME)))
     with pytest.raises(ModelError, match="between 0 and 1"):
         as_predictor(lambda t: t["income"], output="probability").predict(FRAME)
+    with pytest.raises(ModelError, match="between 0 and 1"):  # a missing answer does not hide a wrong one
+        as_predictor(lambda t: [np.nan, 1.7, 0.2], output="probability").predict(FRAME[:3])
+
+
+def test_a_threshold_belongs_to_the_class_that_it_names() -> None:
+    predictor = as_predictor(lambda t: [0.49, 0.5, 0.51], threshold=0.5)
+    assert predictor.predict(FRAME[:3]).tolist() == [0, 1, 1]
+    plain = as_predictor(lambda t: [0.49, 0.5, 0.51], output="probability", classes=["no", "yes"], of="no")
+    assert plain.predict(FRAME[:3]).tolist() == pytest.approx([0.51, 0.5, 0.49])
 
 
 @pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], [False, True]], ids=str)

@@ -13,6 +13,7 @@ from models_kit import COLUMNS, outcome, table, three
 
 from budge.errors import DataError, ModelError, StorageError
 from budge.models import OnnxModel, PredictionFile, Predictor, as_predictor, check_contract, load_model, point_keys
+from budge.models.lgbm_text import check_text
 from budge.models.onnx_graph import read_graph
 
 FRAME = table(120)
@@ -184,6 +185,46 @@ def test_lightgbm_files(tmp_path: Path) -> None:
     model.booster_.save_model(tmp_path / "m.txt")
     predictor = as_predictor(tmp_path / "m.txt", classes=["no", "yes"])
     assert predictor.predict(FRAME[COLUMNS[::-1]]).tolist() == np.array(["no", "yes"])[model.predict(FRAME)].tolist()
+
+
+def lightgbm_text(categories: bool) -> bytes:
+    lgb = pytest.importorskip("lightgbm", reason="lightgbm is in the `models` extra")
+    frame = FRAME.assign(job=pd.Categorical(np.array(list("abcdef"))[np.arange(120) % 6])) if categories else FRAME
+    y = (np.arange(120) % 6 < 3).astype(int) if categories else Y
+    options = {"objective": "binary", "verbose": -1, "min_data_per_group": 1, "min_data_in_leaf": 2, "cat_smooth": 0}
+    return lgb.train(options, lgb.Dataset(frame, y), 4).model_to_string().encode()
+
+
+@pytest.mark.parametrize("categories", [False, True])
+def test_broken_lightgbm_text_is_refused_before_lightgbm_sees_it(tmp_path: Path, categories: bool) -> None:
+    """LightGBM itself ends the process on a file that is cut in a tree, and never returns on one with bytes after its head."""
+    content = lightgbm_text(categories)
+    check_text(content)
+    assert (b"num_cat=0" not in content) == categories
+    end = content.index(b"end of trees")
+    for cut in range(5, end + 11, 37):
+        with pytest.raises(ModelError, match="cut off or broken"):
+            check_text(content[:cut])
+    children = content.index(b"left_child=")
+    at = content.index(b"\n", children)
+    row = content[children:at].split(b"=")[1].split()
+    for planted in (b"0", b"99", b"-99"):
+        bad = b"left_child=" + b" ".join([planted, *row[1:]])
+        changed = content[:children] + bad.ljust(at - children) + content[at:]
+        if len(changed) == len(content):
+            with pytest.raises(ModelError, match="do not make a tree"):
+                check_text(changed)
+    for old, new in [
+        (b"tree_sizes=", b"tree_sizes=9"),
+        (b"num_class=", b"nun_class="),
+        (b"Tree=1", b"Tree=7"),
+        (b"\nTree=2", b"\x00Tree=2"),
+    ]:
+        with pytest.raises(ModelError, match="cut off or broken"):
+            check_text(content.replace(old, new, 1))
+    (tmp_path / "m.txt").write_bytes(content[: end // 2])
+    with pytest.raises(ModelError, match=r"m\.txt: the LightGBM file is cut off"):
+        load_model(tmp_path / "m.txt")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])

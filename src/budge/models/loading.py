@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from budge.errors import MissingDependencyError, ModelError, Problem, StorageError, nearest
+from budge.models.lgbm_text import check_text
 from budge.models.onnx_model import OnnxModel
 from budge.models.sniff import Format, hidden, sniff
 
@@ -102,7 +103,9 @@ def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
         if form == "lightgbm":
             import lightgbm
 
-            return lightgbm.Booster(model_file=str(path))
+            content = path.read_bytes()
+            check_text(content, where=str(path))
+            return lightgbm.Booster(model_str=content.decode())
         import xgboost
 
         booster = xgboost.Booster()
@@ -110,6 +113,8 @@ def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
         return booster
     except ImportError as error:
         raise _missing(package) from error
+    except ModelError:
+        raise
     except Exception as error:
         raise ModelError(f"{package} cannot read the file: {str(error).splitlines()[0]}", where=str(path)) from error
 

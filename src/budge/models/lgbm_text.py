@@ -1,0 +1,115 @@
+"""LightGBM's text format, looked over before LightGBM reads it.
+
+LightGBM trusts its files: one that is cut in the middle of a tree ends the process, one with bytes after its header never returns,
+and children that point in a circle would be followed for ever. So the frame of the file and the shape of each tree are checked here.
+"""
+
+from __future__ import annotations
+
+import re
+
+from budge.errors import ModelError
+
+__all__ = ["check_text"]
+
+HEADER = ("num_class", "num_tree_per_iteration", "max_feature_idx", "feature_names", "feature_infos", "tree_sizes")
+END = b"end of trees"
+
+
+def check_text(content: bytes, *, where: str = "model") -> None:
+    """Raise unless the bytes are a whole LightGBM model.
+
+    Examples
+    --------
+    >>> check_text(b"tree\\nversion=v4\\n")
+    Traceback (most recent call last):
+    budge.errors.ModelError: model: the LightGBM file is cut off or broken: no "end of trees"; ...
+    """
+    try:
+        _check(content.replace(b"\r\n", b"\n"))
+    except (ValueError, KeyError, IndexError) as error:
+        reason = f"no {error}" if isinstance(error, KeyError) else str(error)
+        what = f"the LightGBM file is cut off or broken: {reason}"
+        raise ModelError(what, where=where, remedy="save the model again") from error
+
+
+def _check(content: bytes) -> None:
+    if b"\x00" in content:
+        raise ValueError("it holds bytes that are no text")
+    end = content.find(END)
+    if end < 0:
+        raise ValueError('no "end of trees"')
+    head, _, _ = content.partition(b"\n\n")
+    fields = _fields(head.decode())
+    for name in HEADER:
+        if name not in fields:
+            raise KeyError(name)
+    sizes = [int(size) for size in fields["tree_sizes"].split()]
+    start = content.find(b"Tree=")
+    if not sizes or start < 0:
+        raise ValueError("it has no trees")
+    columns = int(fields["max_feature_idx"]) + 1
+    if len(fields["feature_names"].split()) != columns:
+        raise ValueError(f"{columns} columns, and not as many names")
+    if start + sum(sizes) > end:
+        raise ValueError("its trees are shorter than it says")
+    for number, size in enumerate(sizes):
+        tree = content[start : start + size].decode()
+        start += size
+        if not tree.startswith(f"Tree={number}\n"):
+            raise ValueError(f"tree {number} is not where it should be")
+        _tree(_fields(tree), columns, f"tree {number}")
+    if content[start:end].strip():
+        raise ValueError("there is something after the last tree")
+
+
+def _fields(text: str) -> dict[str, str]:
+    return dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
+
+
+def _tree(fields: dict[str, str], columns: int, name: str) -> None:
+    leaves = int(fields["num_leaves"])
+    if leaves < 1:
+        raise ValueError(f"{name} has {leaves} leaves")
+    if len(fields["leaf_value"].split()) != leaves:
+        raise ValueError(f"{name} has {leaves} leaves, and not as many values")
+    if leaves == 1:
+        return
+    splits = leaves - 1
+    rows = {key: [int(v) for v in fields[key].split()] for key in ("split_feature", "left_child", "right_child", "decision_type")}
+    if any(len(row) != splits for row in rows.values()) or len(fields["threshold"].split()) != splits:
+        raise ValueError(f"{name} has {leaves} leaves, and not {splits} splits")
+    if not all(0 <= column < columns for column in rows["split_feature"]):
+        raise ValueError(f"{name} splits on a column that is not there")
+    _shape(rows["left_child"], rows["right_child"], name)
+    _categories(fields, rows["decision_type"], name)
+
+
+def _shape(left: list[int], right: list[int], name: str) -> None:
+    """Each split and each leaf is reached once from the root: no circle, no hole."""
+    reached = sorted(left + right)
+    splits = len(left)
+    if reached != [*range(-splits - 1, 0), *range(1, splits)]:
+        raise ValueError(f"the branches of {name} do not make a tree")
+    seen, waiting = 0, [0]
+    while waiting:
+        node = waiting.pop()
+        seen += 1
+        waiting += [child for child in (left[node], right[node]) if child >= 0]
+    if seen != splits:
+        raise ValueError(f"the branches of {name} do not make a tree")
+
+
+def _categories(fields: dict[str, str], decisions: list[int], name: str) -> None:
+    number = int(fields.get("num_cat", "0"))
+    used = [int(float(value)) for value, kind in zip(fields["threshold"].split(), decisions) if kind & 1]
+    if not number:
+        if used:
+            raise ValueError(f"{name} splits on categories and lists none")
+        return
+    bounds = [int(v) for v in fields["cat_boundaries"].split()]
+    words = len(fields["cat_threshold"].split())
+    if len(bounds) != number + 1 or bounds != sorted(bounds) or bounds[0] != 0 or bounds[-1] != words:
+        raise ValueError(f"the categories of {name} do not fit")
+    if not all(0 <= index < number for index in used):
+        raise ValueError(f"{name} splits on categories that are not there")
