@@ -75,7 +75,8 @@ def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
         connection = sqlite3.connect(path, isolation_level=None, timeout=10.0)
         try:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")  # a checksum notices, rather than the codec
-            connection.execute("PRAGMA journal_mode = WAL")
+            if new:  # the file remembers it; a file that turns out to be no journal is not touched
+                connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; a power cut may cost the last blocks
             connection.execute("PRAGMA cell_size_check = ON")
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -96,6 +97,8 @@ def guarded(path: Path) -> Iterator[None]:
     """SQLite's errors in our words."""
     try:
         yield
+    except UnicodeDecodeError as error:  # SQLite quotes what it cannot read, and the quotation cannot be read either
+        raise damaged(path, f"a text in it is none: {error}") from error
     except sqlite3.Error as error:
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the last byte tells the kind, the rest the circumstances
             case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_ERROR:

@@ -8,7 +8,8 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
@@ -28,8 +29,8 @@ __all__ = [
     "announce",
     "answer",
     "answer_announced",
+    "environment",
     "first_line",
-    "one_thread_each",
     "optional",
 ]
 
@@ -187,15 +188,15 @@ def optional(name: str, extra: str) -> ModuleType:
         raise MissingDependencyError(what, where="engine", remedy=f"pip install 'budge[{extra}]'") from error
 
 
-class one_thread_each:  # noqa: N801
-    """While this holds, processes that are started are told to use one thread inside."""
-
-    def __enter__(self) -> None:
-        self._before = {name: os.environ.get(name) for name in INNER_THREADS}
-        os.environ.update(INNER_THREADS)
-
-    def __exit__(self, *error: object) -> None:
-        for name, value in self._before.items():
+@contextmanager
+def environment(values: Mapping[str, str]) -> Iterator[None]:
+    """While this holds, processes that are started see these variables."""
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
             if value is None:
                 os.environ.pop(name, None)
             else:

@@ -18,8 +18,8 @@ from budge.audit.pools.base import (
     Raised,
     announce,
     answer_announced,
+    environment,
     first_line,
-    one_thread_each,
 )
 
 __all__ = ["ProcessPool", "ThreadPool", "loky_pool", "spawn_pool"]
@@ -158,7 +158,7 @@ def spawn_pool(work: Callable[[Any], Any], workers: int) -> ProcessPool:
 
     def make() -> Executor:
         executor = ProcessPoolExecutor(1, get_context("spawn"), announce, (payload,))
-        with one_thread_each():
+        with environment(INNER_THREADS):
             executor.submit(int)  # whatever comes first starts the process
         return executor
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
-from budge.audit.pools.base import Died, Outcome, Payload, answer, first_line, optional
+from budge.audit.pools.base import Died, Outcome, Payload, answer, environment, first_line, optional
 
 __all__ = ["RayPool"]
 
@@ -30,10 +31,7 @@ class RayPool:
         payload = Payload.of(work)
         self._own = not self._ray.is_initialized()
         if self._own:
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
-            address = os.environ.get("RAY_ADDRESS")
-            fresh = {} if address else {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-            self._ray.init(address=address, log_to_driver=False, logging_level="ERROR", **fresh)
+            self._start(workers)
         try:
             self._limit = n_jobs if n_jobs > 1 else None
             self._work = self._ray.put(payload)
@@ -42,6 +40,17 @@ class RayPool:
         except BaseException:
             self.close(finished=False)
             raise
+
+    def _start(self, workers: int) -> None:
+        quiet = {"log_to_driver": False, "logging_level": "ERROR"}
+        address = os.environ.get("RAY_ADDRESS")
+        if address:
+            self._ray.init(address=address, **quiet)
+            return
+        path = os.pathsep.join(place or os.getcwd() for place in sys.path)
+        # Nothing is reported to anybody, and workers import from where we do.
+        with environment({"RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": path}):
+            self._ray.init(num_cpus=workers, include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
 
     def capacity(self, left: int) -> int:
         """Two blocks for each processor of the cluster, which may grow and shrink."""
