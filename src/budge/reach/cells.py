@@ -19,7 +19,7 @@ __all__ = ["Cell", "TooManyCellsError", "both", "boxes", "cells_of", "resolve", 
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-MOST_CELLS = 64
+MOST_CELLS = 512  # before those that are empty are dropped
 
 
 class TooManyCellsError(Exception):

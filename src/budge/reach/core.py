@@ -20,7 +20,7 @@ from budge.expressions import Row
 from budge.expressions.tolerance import less_equal
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.forms import forms_of
+from budge.reach.forms import forms_of, limits
 
 __all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "is_computed", "listed_values"]
 
@@ -64,8 +64,8 @@ def listed_values(feature: Feature) -> FloatArray | None:
 
 def is_computed(part: Part, name: str, x: Mapping[str, float]) -> bool:
     """Whether a real target follows from its sources' own actions alone: it has no moves of its own, all links are equalities."""
-    down, up = part.by_name[name].moves(x[name])
-    return bool(up <= down) and all(link.relation == "==" for link in part.links[name])
+    down, up = limits(part.by_name[name], x[name])
+    return up <= down and all(link.relation == "==" for link in part.links[name])
 
 
 def change_interval(
@@ -73,15 +73,15 @@ def change_interval(
 ) -> tuple[FloatArray, FloatArray]:
     """Lowest and highest change of a feature, given its sources' own actions (their whole range where unknown)."""
     feature = part.by_name[name]
-    down, up = feature.moves(x[name])
+    down, up = limits(feature, x[name])
     links = part.links.get(name, ())
     if not links:
-        return down, up
+        return np.asarray(down), np.asarray(up)
     given = dict(action)
     least = most = np.zeros(())
     for link in links:
         if link.source in unknown:
-            ends = [link.interval(name, x, {link.source: m}) for m in (*part.by_name[link.source].moves(x[link.source]), np.zeros(()))]
+            ends = [link.interval(name, x, {link.source: np.asarray(m)}) for m in (*limits(part.by_name[link.source], x[link.source]), 0.0)]
             low, high = np.min([e[0] for e in ends], axis=0), np.max([e[1] for e in ends], axis=0)
         else:
             low, high = link.interval(name, x, given)
@@ -103,7 +103,7 @@ def build_core(part: Part, x: Mapping[str, float], outside: Sequence[str] = (), 
     forms = forms_of(part)
     waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
     cuts = [row for c in waiting if (row := _plain_row(c, part, x)) is not None]
-    moves = {f.name: f.moves(x[f.name]) for f in part.features}
+    moves = {f.name: limits(f, x[f.name]) for f in part.features}
     left = [name for name in part.order if name not in outside]
     for group in _groups(part, x, left):
         values = group.values - np.array([x[name] for name in group.names])
@@ -146,7 +146,7 @@ def _groups(part: Part, x: Mapping[str, float], names: Sequence[str]) -> list[Co
 
 
 def _next(
-    left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint], moves: Mapping[str, tuple[FloatArray, FloatArray]]
+    left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint], moves: Mapping[str, tuple[float, float]]
 ) -> str:
     """The feature to take next: its sources are known, it completes a constraint soonest, it has few moves."""
     if len(left) == 1:
@@ -158,7 +158,7 @@ def _next(
         for name in missing:
             soonest[name] = min(soonest.get(name, 99), len(missing))
     ready = [name for name in left if all(link.source not in left for link in part.links.get(name, ()))]
-    return min(ready, key=lambda name: (soonest[name], float(moves[name][1] - moves[name][0])))
+    return min(ready, key=lambda name: (soonest[name], moves[name][1] - moves[name][0]))
 
 
 def _cross(core: Core, columns: Mapping[str, FloatArray], most: int) -> None:
@@ -176,16 +176,16 @@ def _cross(core: Core, columns: Mapping[str, FloatArray], most: int) -> None:
 def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: Sequence[str], most: int) -> None:
     """Every configuration so far with every value that it leaves open to one feature."""
     feature, links = part.by_name[name], part.links.get(name, ())
-    down, up = feature.moves(x[name])
+    down, up = limits(feature, x[name])
     listed = listed_values(feature)
     if not links:
         if listed is not None:
             moves = listed - x[name]
             _cross(core, {name: moves[less_equal(down, moves) & less_equal(moves, up)]}, most)
             return
-        if core.size * (float(up) - float(down) + 1) > most:
+        if core.size * (up - down + 1) > most:
             raise TooManyError
-        _cross(core, {name: np.arange(float(down), float(up) + 1.0)}, most)
+        _cross(core, {name: np.arange(down, up + 1.0)}, most)
         return
     told = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
     if (told or part.split(name) == "guess" or listed is not None) and any(link.source in outside for link in links):
@@ -212,7 +212,7 @@ def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: 
 def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, Any], told: bool, most: int) -> None:
     """A linked target with each of its own actions; its change follows, or is spread over what is induced."""
     name, links = feature.name, part.links[feature.name]
-    down, up = feature.moves(x[name])
+    down, up = limits(feature, x[name])
     core.action[name] = _spread(core, np.broadcast_to(down, (core.size,)), np.broadcast_to(up, (core.size,)), most)
     least, high = induced(name, links, x, core.action)
     if told:
@@ -233,7 +233,7 @@ def _extend_listed(core: Core, part: Part, feature: Feature, x: Mapping[str, Any
     name = feature.name
     _cross(core, {name: moves}, most)
     core.action[name] = np.asarray(part._nearest_own(feature, x, core.action, core.change[name]))
-    down, up = feature.moves(x[name])
+    down, up = limits(feature, x[name])
     own = core.action[name]
     _keep(core, np.asarray(follows(feature, part.links[name], x, core.action, core.change) & less_equal(down, own) & less_equal(own, up)))
 
@@ -318,7 +318,7 @@ def _plain_row(constraint: Constraint, part: Part, x: Mapping[str, float]) -> _C
             size += abs(float(np.asarray(c)) * x[name])
     spans = {}
     for name in terms:
-        low, high = part.by_name[name].moves(x[name])
-        spans[name] = (float(low), float(high))
+        low, high = limits(part.by_name[name], x[name])
+        spans[name] = (low, high)
         size += abs(terms[name]) * max(abs(spans[name][0]), abs(spans[name][1]))
     return _Cut(terms, spans, constant, formula.relation, 1e-6 + 1e-8 * size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,19 @@ import numpy.typing as npt
 
 from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstraint, OneHot, Rule, Switch
 from budge.expressions import Formula, Var
+from budge.features import Feature
 from budge.parts import Part
 
-__all__ = ["Forms", "forms_of"]
+__all__ = ["Forms", "forms_of", "limits"]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+@lru_cache(maxsize=65_536)
+def limits(feature: Feature, x: float) -> tuple[float, float]:
+    """Lowest and highest own action from x."""
+    low, high = feature.moves(x)
+    return float(low), float(high)
 
 
 class Forms:

@@ -19,11 +19,52 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counted:
-    """A whole-numbered coordinate that is counted instead of listed: from `low`, `count` values, one pair a row."""
+    """A whole-numbered coordinate that is counted instead of listed: from `low`, `count` values, one pair a row.
+
+    With `stairs` its action also opens that many values, and zero, to a linked target (relation ``<=``): then the sum
+    over the coordinate is a quadratic, and a number is turned into a pair by its root.
+    """
 
     name: str
     low: FloatArray
     count: IntArray
+    stairs: tuple[str, int] | None = None  # the target, and how much an own action of one opens to it
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """How many configurations it stands for, in each row."""
+        return self.count if self.stairs is None else self._below(self.count, np.arange(len(self.count)))
+
+    def keep(self, rows: npt.NDArray[np.bool_]) -> Counted:
+        """Some rows of it."""
+        return Counted(self.name, self.low[rows], self.count[rows], self.stairs)
+
+    def at(self, rows: npt.NDArray[np.intp] | IntArray, number: IntArray) -> dict[str, FloatArray]:
+        """What the coordinate adds to its lowest value, and the target's change, by number within the row."""
+        if self.stairs is None:
+            return {self.name: number.astype(float)}
+        target, scale = self.stairs
+        first, step = self._first[rows], abs(scale)
+        half, linear = step / 2, 1 + step * (first - 0.5)
+        place = np.floor((np.sqrt(linear**2 + 4 * half * number) - linear) / (2 * half)).astype(np.int64)
+        place = np.clip(place, 0, self.count[rows] - 1)
+        for _ in range(2):  # the root of a large number may be off by a little
+            place -= self._below(place, rows) > number
+            place += self._below(place + 1, rows) <= number
+        opened = (number - self._below(place, rows)).astype(float)
+        upwards = self.low[rows] >= 0
+        moved = np.where(upwards, place, self.count[rows] - 1 - place).astype(float)  # towards zero and away from it
+        return {self.name: moved, target: np.where(upwards, opened, -opened) * np.sign(scale)}
+
+    @cached_property
+    def _first(self) -> IntArray:
+        """The least size of the action."""
+        return np.where(self.low >= 0, self.low, -(self.low + self.count - 1)).astype(np.int64)
+
+    def _below(self, steps: IntArray, rows: npt.NDArray[np.intp] | IntArray) -> IntArray:
+        """Configurations on the first so many steps, from the least action on."""
+        assert self.stairs is not None
+        return np.asarray(steps + abs(self.stairs[1]) * (steps * self._first[rows] + steps * (steps - 1) // 2))
 
 
 @dataclass(frozen=True)
@@ -46,15 +87,16 @@ class Listed:
     def of(cls, names: tuple[str, ...], core: Core, counted: tuple[Counted, ...] = (), weights: FloatArray | None = None) -> Listed:
         """From a core and its counted coordinates; rows that stand for nothing are dropped."""
         lowest = {c.name: c.low for c in counted}
-        changes = np.empty((len(names), core.size))
+        changes = np.zeros((len(names), core.size))
         for j, name in enumerate(names):
-            changes[j] = lowest[name] if name in lowest else core.change[name]
+            if name in lowest or name in core.change:
+                changes[j] = lowest[name] if name in lowest else core.change[name]
         keep = np.ones(core.size, dtype=bool)
         for c in counted:
             keep &= c.count > 0
         if keep.all():
             return cls(names, changes.T, counted, weights)
-        kept = tuple(Counted(c.name, c.low[keep], c.count[keep]) for c in counted)
+        kept = tuple(c.keep(keep) for c in counted)
         return cls(names, changes[:, keep].T, kept, None if weights is None else weights[keep])
 
     @property
@@ -67,9 +109,9 @@ class Listed:
         """How many configurations each row stands for; None where each is one."""
         if not self.counted:
             return None
-        sizes = self.counted[0].count
+        sizes = self.counted[0].sizes
         for c in self.counted[1:]:
-            sizes = sizes * c.count
+            sizes = sizes * c.sizes
         return sizes
 
     @cached_property
@@ -131,8 +173,9 @@ class Listed:
         if rest is None:
             return result
         for c in self.counted:
-            count = c.count[rows]
-            result[:, self.names.index(c.name)] += rest % count
+            count = c.sizes[rows]
+            for name, more in c.at(rows, rest % count).items():
+                result[:, self.names.index(name)] += more
             rest = np.asarray(rest // count)
         return result
 

@@ -89,12 +89,15 @@ def _packed(parts: Sequence[tuple[Listed, Columns]]) -> list[Pack]:
             room = PACK_ROWS // part.size
     packs = []
     for group in groups:
-        number = np.arange(math.prod(part.size for part, _ in group))
-        blocks = []
-        for part, _ in group:
-            blocks.append(part.changes.T if len(group) == 1 else part.changes.T[:, number % part.size])
-            number = number // part.size
-        packs.append(Pack(np.concatenate([where for _, where in group]), np.concatenate(blocks)))
+        where = np.concatenate([where for _, where in group])
+        table = np.empty((len(where), math.prod(part.size for part, _ in group)))
+        row, inner = 0, 1
+        for part, columns in group:  # each part counts on where the one before has come round
+            outer = table.shape[1] // (part.size * inner)
+            block = table[row : row + len(columns)].reshape(len(columns), outer, part.size, inner)
+            block[:] = part.changes.T[:, None, :, None]
+            row, inner = row + len(columns), inner * part.size
+        packs.append(Pack(where, table))
     return packs
 
 

@@ -22,7 +22,7 @@ from budge.parts import Part
 from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
 from budge.reach.core import Core, TooManyError, build_core, change_interval, is_computed, listed_values
 from budge.reach.fibre import Coordinate, Mixed
-from budge.reach.forms import forms_of
+from budge.reach.forms import forms_of, limits
 from budge.reach.listed import Counted, Listed
 from budge.reach.rejection import Rejection
 
@@ -38,16 +38,26 @@ MOST_CELLS = 64
 def prepare_part(part: Part, x: Mapping[str, float], measure: str = "configuration") -> Prepared:
     """Everything needed to draw or enumerate the part's changes from x."""
     here = {name: float(x[name]) for name in part.names}
+    lone = part.features[0]
+    if len(part.features) == 1 and lone.discrete and lone.distribution is None and not part.constraints and _span(lone, here) <= COUNT_FROM:
+        low, high = limits(lone, here[lone.name])
+        return Listed(part.names, np.arange(low, high + 1.0)[:, None])
     real = _real(part, here)
-    for counted in (_countable(part, here, real), ()):
+    stairs = {} if real else _stairs(part, here)
+    for counted in (_countable(part, here, real, stairs), ()):
         try:
-            return _assemble(part, here, real, tuple(counted), measure)
+            return _assemble(part, here, real, tuple(counted), {s: t for s, t in stairs.items() if s in counted}, measure)
         except _NotCountableError:
             continue
         except TooManyError:
             if not counted:
                 break
     return Rejection.of(part, here, measure)
+
+
+def _span(feature: Feature, x: Mapping[str, float]) -> float:
+    low, high = limits(feature, x[feature.name])
+    return high - low
 
 
 class _NotCountableError(Exception):
@@ -65,18 +75,39 @@ def _real(part: Part, x: Mapping[str, float]) -> list[str]:
             hangs = any(link.source in found for link in part.links[name])
             if hangs or not is_computed(part, name, x):
                 found.append(name)
-        elif np.ptp(feature.moves(x[name])) > 0:
+        elif _span(feature, x) > 0:
             found.append(name)
     return found
 
 
-def _countable(part: Part, x: Mapping[str, float], real: Sequence[str]) -> list[str]:
+def _stairs(part: Part, x: Mapping[str, float]) -> dict[str, tuple[str, int]]:
+    """Sources with one target that can be counted together: the source moves one way, ``<=``, and nobody reads the target."""
+    found: dict[str, tuple[str, int]] = {}
+    for link in part.linkages:
+        source, target = part.by_name[link.source], next(iter(link.targets))
+        scale = float(link.targets[target])
+        down, up = limits(source, x[link.source])
+        alone = len(link.targets) == 1 and len(part.links[target]) == 1 and sum(other.source == link.source for other in part.linkages) == 1
+        read = target in {name for c in part.constraints for name in forms_of(part).scope(c)} | {other.source for other in part.linkages}
+        plain = link.relation == "<=" and link.on_exceed == "allow" and scale == round(scale) and abs(scale) < 1e6
+        still = _span(part.by_name[target], x) == 0
+        whole = all(f.type == "integer" and f.distribution is None for f in (source, part.by_name[target]))
+        if alone and plain and still and whole and not read and link.source not in part.links and (down == 0 or up == 0):
+            found[link.source] = (target, round(scale))
+    return found
+
+
+def _countable(part: Part, x: Mapping[str, float], real: Sequence[str], stairs: Mapping[str, tuple[str, int]]) -> list[str]:
     """Whole-numbered features that may be counted: an interval once the others are known."""
     forms = forms_of(part)
     scopes = [forms.scope(c) for c in part.constraints]
-    sources = {link.source for link in part.linkages}
+    climbed = {source for source in stairs if _span(part.by_name[source], x) >= COUNT_FROM}
+    sources = {link.source for link in part.linkages} - climbed
+    targets = {stairs[source][0] for source in climbed}
     width = {}
     for f in part.features:
+        if f.name in targets:
+            continue
         plain = f.type == "integer" and (f.distribution is None or f.distribution.kind == "uniform")
         if not plain or f.name in sources or part.split(f.name) == "guess":
             continue
@@ -96,13 +127,20 @@ def _countable(part: Part, x: Mapping[str, float], real: Sequence[str]) -> list[
     return chosen
 
 
-def _assemble(part: Part, x: Mapping[str, float], real: Sequence[str], counted: tuple[str, ...], measure: str) -> Prepared:
-    outside = (*real, *counted)
+def _assemble(
+    part: Part,
+    x: Mapping[str, float],
+    real: Sequence[str],
+    counted: tuple[str, ...],
+    stairs: Mapping[str, tuple[str, int]],
+    measure: str,
+) -> Prepared:
+    outside = (*real, *counted, *(target for target, _ in stairs.values()))
     core = build_core(part, x, outside)
     weights = _weights(part, x, core)
     if not outside:
         return Listed.of(part.names, core, (), weights)
-    view = _View.of(part, x, core, real, counted)
+    view = _View.of(part, x, core, real, counted, [target for target, _ in stairs.values()])
     cells, curved, whole = _cells(view, counted)
     if core.folded and any(part.split(link.source) == "guess" for name in outside for link in part.links.get(name, ())):
         raise DrawError(
@@ -113,7 +151,7 @@ def _assemble(part: Part, x: Mapping[str, float], real: Sequence[str], counted: 
     if counted and (len(cells) > 1 or whole or any(forms_of(part).scope(c) & set(counted) for c in curved)):
         raise _NotCountableError
     if not real:
-        return _counted(part, core, view.coordinates, cells[0], weights)
+        return _counted(part, core, view.coordinates, cells[0], weights, stairs)
     uneven = [f for f in part.features if f.name in real and f.distribution is not None and f.distribution.kind == "log"]
     coordinates, thinned = _densities(view.coordinates, uneven, cells, x, part)
     return Mixed(
@@ -132,7 +170,14 @@ def _assemble(part: Part, x: Mapping[str, float], real: Sequence[str], counted: 
     )
 
 
-def _counted(part: Part, core: Core, coordinates: Sequence[Coordinate], cell: Cell, weights: FloatArray | None) -> Listed:
+def _counted(
+    part: Part,
+    core: Core,
+    coordinates: Sequence[Coordinate],
+    cell: Cell,
+    weights: FloatArray | None,
+    stairs: Mapping[str, tuple[str, int]],
+) -> Listed:
     order = [c.name for c in coordinates]
     low, high, exists, coupled = boxes(
         cell, order, np.stack([c.low for c in coordinates], axis=1), np.stack([c.high for c in coordinates], axis=1), [True] * len(order)
@@ -142,9 +187,12 @@ def _counted(part: Part, core: Core, coordinates: Sequence[Coordinate], cell: Ce
     found = []
     for j, name in enumerate(order):
         count = np.where(exists, np.maximum(high[:, j] - low[:, j] + 1, 0), 0).astype(np.int64)
-        found.append(Counted(name, low[:, j], count))
-    sizes = np.prod([c.count.astype(float) for c in found], axis=0)
-    if sizes.sum() > 2.0**62:
+        found.append(Counted(name, low[:, j], count, stairs.get(name)))
+    most = np.ones(core.size)
+    for c in found:
+        furthest = np.maximum(np.abs(c.low), np.abs(c.low + c.count)) if c.stairs else 0.0
+        most *= c.count.astype(float) * (1.0 + (abs(c.stairs[1]) if c.stairs else 0) * furthest)
+    if most.sum() > 2.0**60:
         raise TooManyError
     return Listed.of(part.names, core, tuple(found), weights)
 
@@ -177,9 +225,13 @@ class _View:
     stops: dict[str, tuple[float, float]] = field(default_factory=dict)  # computed targets that stop at a bound
 
     @classmethod
-    def of(cls, part: Part, x: Mapping[str, float], core: Core, real: Sequence[str], counted: Sequence[str]) -> _View:
+    def of(
+        cls, part: Part, x: Mapping[str, float], core: Core, real: Sequence[str], counted: Sequence[str], climbing: Sequence[str] = ()
+    ) -> _View:
         view = cls(part, x, core, real)
         for name in part.order:
+            if name in climbing:  # goes with its source
+                continue
             if name in core.change:
                 view._add_known(name)
             elif name not in part.links:
@@ -192,6 +244,13 @@ class _View:
                 view.symbols["value", name] = view.symbols["change", name] + x[name]
         return view
 
+    def has_room(self, cell: Cell) -> bool:
+        """Whether the cell leaves a box open to some configuration."""
+        low = np.stack([c.low for c in self.coordinates], axis=1)
+        high = np.stack([c.high for c in self.coordinates], axis=1)
+        _, _, exists, _ = boxes(cell, [c.name for c in self.coordinates], low, high, [c.whole for c in self.coordinates])
+        return bool(exists.any())
+
     def _add_known(self, name: str) -> None:
         core = self.core
         self.known["action", name], self.known["change", name] = core.action[name], core.change[name]
@@ -199,21 +258,21 @@ class _View:
         if any(link.source in self.real for link in self.part.links.get(name, ())):
             self.links.append(resolve(_open_rows(self.part, name, self.x), self.known, self.symbols))
 
-    def _coordinate(self, name: str, low: FloatArray, high: FloatArray, whole: bool = False) -> Linear:
+    def _coordinate(self, name: str, low: FloatArray | float, high: FloatArray | float, whole: bool = False) -> Linear:
         m = self.core.size
         ends = [np.array(np.broadcast_to(end, (m,)), dtype=float) for end in (low, high)]
         self.coordinates.append(Coordinate(name, ends[0], ends[1], whole))
         return Linear({("coordinate", name): 1.0}, 0.0)
 
     def _add_free(self, name: str, whole: bool) -> None:
-        own = self._coordinate(name, *self.part.by_name[name].moves(self.x[name]), whole)
+        own = self._coordinate(name, *limits(self.part.by_name[name], self.x[name]), whole)
         self.symbols["action", name] = self.symbols["change", name] = own
 
     def _add_told(self, name: str) -> None:
         """The change is the own action plus what is induced, stopped at a bound where the policy says so."""
         part, x = self.part, self.x
         feature, links = part.by_name[name], part.links[name]
-        down, up = feature.moves(x[name])
+        down, up = limits(feature, x[name])
         action = self._coordinate(name, down, up) if up > down else Linear({}, 0.0)
         change = action
         for link in links:
@@ -243,7 +302,7 @@ def _is_told(part: Part, name: str) -> bool:
 def _open_rows(part: Part, name: str, x: Mapping[str, float]) -> Formula:
     """The interval of a linked target's change as rows, its own action anywhere within its moves."""
     feature, links = part.by_name[name], part.links[name]
-    down, up = (float(m) for m in feature.moves(x[name]))
+    down, up = limits(feature, x[name])
     floor, ceiling = (float(b) - x[name] for b in feature.reach(x[name]))
     moved = Linear({("change", name): 1.0}, 0.0)
     options: list[Formula] = []
@@ -272,7 +331,7 @@ def _cells(view: _View, counted: Sequence[str]) -> tuple[list[Cell], list[Constr
     cells = [Cell(np.ones(m, dtype=bool))]
     curved: list[Constraint] = []
     whole = False
-    outside = {c.name for c in view.coordinates} | {name for name in part.names if name not in view.core.change}
+    outside = {name for name in part.names if name not in view.core.change}
     asked: list[tuple[Formula, Constraint | None]] = [(formula, None) for formula in view.links]
     for constraint in part.constraints:
         if not forms.scope(constraint) & outside:
@@ -293,6 +352,8 @@ def _cells(view: _View, counted: Sequence[str]) -> tuple[list[Cell], list[Constr
             split = []
         else:
             split = split or [Cell(np.zeros(m, dtype=bool))]
+        if len(split) > 1:
+            split = [cell for cell in split if view.has_room(cell)] or split[:1]
         if 0 < len(split) <= MOST_CELLS:
             cells = split
         elif source is None:

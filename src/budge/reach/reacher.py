@@ -15,7 +15,7 @@ from budge.effects import draw_effects
 from budge.errors import EmptyError
 from budge.parts import Part
 from budge.reach.blame import blame
-from budge.reach.forms import nothing
+from budge.reach.forms import limits, nothing
 from budge.reach.plan import Plan, weight_in_bytes
 from budge.reach.prepare import Prepared, prepare_part
 from budge.reach.results import PartDiagnostics
@@ -269,7 +269,7 @@ def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray])
         return part.own_actions(x, change)
     spans = []
     for name in guessed:
-        low, high = (float(m) for m in part.by_name[name].moves(x[name]))
+        low, high = limits(part.by_name[name], x[name])
         spans.append(sorted(np.arange(low, high + 1.0), key=abs))
     result: dict[str, FloatArray] = {}
     todo = np.ones(len(next(iter(change.values()))), dtype=bool)
