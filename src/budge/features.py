@@ -58,9 +58,9 @@ class Feature:
     --------
     >>> age = Feature("age", "integer", bounds=(18, 100), direction="increase", max_increase=2)
     >>> age.moves(40.0)
-    (array(0.), array(2.))
+    (np.float64(0.0), np.float64(2.0))
     >>> Feature("housing", "category", levels=("rent", "own", "free")).moves(1.0)
-    (array(-1.), array(1.))
+    (np.float64(-1.0), np.float64(1.0))
     """
 
     name: str

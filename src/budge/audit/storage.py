@@ -124,7 +124,8 @@ def load_audit(folder: str | Path) -> Audit:
     for column, kind in record["dtypes"].items():
         if kind not in ("json", "object") and column in rows.columns:
             rows[column] = rows[column].astype(kind)
-    rows.index = pd.Index(index, name=record["index_name"])
+    rows.index = pd.Index(index)
+    rows.index.name = record["index_name"]
     return Audit(
         rows,
         record["info"],

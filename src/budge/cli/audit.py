@@ -66,6 +66,7 @@ def audit(
     from budge.audit.storage import RECORD
     from budge.errors import OutputExistsError
     from budge.models import PredictionFile, as_predictor
+    from budge.targets import parse_target
 
     if (model is None) == (predictions is None):
         raise InputError("give either --model or --predictions", got=[str(model), str(predictions)])
@@ -87,7 +88,7 @@ def audit(
     )
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = budge.audit(
-            predictor, people, im, target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
+            predictor, people, im, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
             seed=seed, population=population, method=method, sequential=sequential, harm=harm, on_invalid=on_invalid,  # type: ignore[arg-type]
             max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
             check=predictions is None,

@@ -1,0 +1,46 @@
+"""The pytest plugin: gates on audits as assertions whose messages name people and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from budge.audit import Audit
+
+__all__ = ["assert_audit", "budge_gate"]
+
+
+def assert_audit(audit: Audit, fail_if: str, *, show: int = 5) -> None:
+    """Fail where the condition holds, with the people behind it.
+
+    Examples
+    --------
+    >>> import pandas as pd, budge
+    >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+    >>> result = budge.audit(lambda t: t["income"] > 9, pd.DataFrame({"income": [1]}), im, target=True)
+    >>> assert_audit(result, "share(verdict == 'below') > 0.05")
+    Traceback (most recent call last):
+    ...
+    AssertionError: FAILED: fail if share(verdict == 'below') > 0.05 (1.0 > 0.05)
+    ...
+    """
+    from budge.audit.gate import gate
+
+    found = gate(audit.table, fail_if)
+    if not found.failed:
+        return
+    rows = audit.table.sort_values("rho", kind="stable").head(show)
+    people = [
+        f"  {label}: prediction {row['prediction']}, rho {row['rho']:.4g} ({row['hits']} of {row['n']}), {row['verdict']}"
+        for label, row in rows.iterrows()
+    ]
+    raise AssertionError("\n".join([str(found), str(audit), f"The {len(people)} least responsive:", *people]))
+
+
+@pytest.fixture
+def budge_gate() -> Callable[..., Any]:
+    """`assert_audit` as a fixture: ``budge_gate(audit, "share(verdict == 'below') > 0.05")``."""
+    return assert_audit
