@@ -152,9 +152,9 @@ class PartProgram:
         name, links = target.name, self.part.links[target.name]
         total = Linear({("action", name): 1.0})
         loose = [link for link in links if link.relation != "=="]
-        whole = target.discrete and (
-            len(loose) == 1 or all(self.part.by_name[k.source].discrete and float(k.targets[name]).is_integer() for k in loose)
-        )
+        # A lone induced change is whole because the rest is, unless it is clipped; several are if their ends are.
+        even = all(self.part.by_name[k.source].discrete and float(k.targets[name]).is_integer() for k in loose)
+        whole = target.discrete and (even or (len(loose) == 1 and links[0].on_exceed != "clip"))
         for i, link in enumerate(links):
             total = total + self._induced(name, i, link, whole)
         low, high = self._compiler.range(self._compiler.affine(total))
@@ -433,22 +433,31 @@ def _narrowed(low: FloatArray, high: FloatArray, column: int, least: float, most
 
 
 def clash(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
-    """A smallest set of constraints and feature limits that cannot hold together; nothing if the part is not empty.
+    """A minimal set of constraints and feature limits that cannot hold together; nothing if the part is not empty.
 
     Each is left out in turn and stays out if the rest still clashes (a deletion filter), so that leaving out any one of
-    those returned makes an action feasible. A feature's limits (bounds, direction, steps, being actionable) are called
+    those returned makes an action feasible. Limits are left out first, then constraints, and once more the other way
+    round; the shorter set is returned. A feature's limits (bounds, direction, steps, being actionable) are called
     ``limits of <name>``.
     """
-    items: list[Feature | Constraint] = [f for f in part.features if f.type != "fixed"]
-    items += [*part.linkages, *part.constraints]
-    kept = list(items)
     if not PartProgram(part, x).is_empty():
         return ()
+    limits: list[Feature | Constraint] = [f for f in part.features if f.type != "fixed"]
+    rules: list[Feature | Constraint] = [*part.linkages, *part.constraints]
+    found = [_filtered(part, x, limits + rules), _filtered(part, x, rules + limits)]
+    kept = {id(item) for item in min(found, key=len)}
+    return tuple(
+        f"limits of {item.name}" if isinstance(item, Feature) else item.label for item in limits + rules if id(item) in kept
+    )
+
+
+def _filtered(part: Part, x: Mapping[str, float], items: Sequence[Feature | Constraint]) -> list[Feature | Constraint]:
+    kept = list(items)
     for item in items:
         fewer = [other for other in kept if other is not item]
         if _clashes(part, x, fewer):
             kept = fewer
-    return tuple(f"limits of {item.name}" if isinstance(item, Feature) else item.label for item in kept)
+    return kept
 
 
 def _clashes(part: Part, x: Mapping[str, float], kept: Sequence[Feature | Constraint]) -> bool:
