@@ -14,34 +14,26 @@ import numpy as np
 from budge.errors import ModelError
 
 
-@dataclass(frozen=True)
-class Draws:
-    """Pure: the sum of some draws that depend on the block alone, and who worked."""
-
-    seed: int = 7
-
-    def __call__(self, block: int) -> tuple[float, int]:
-        return float(np.random.default_rng((self.seed, block)).normal(size=100).sum()), os.getpid()
+def draws(block: int) -> float:
+    """Pure: the sum of some draws that depend on the block alone."""
+    return float(np.random.default_rng((7, block)).normal(size=100).sum())
 
 
 @dataclass(frozen=True)
 class Deadly:
-    """Kills its worker on some blocks: so many times each, by markers in a folder; -1: always."""
+    """Draws, and kills its worker on some blocks: so many times each, counted in files; -1: always."""
 
     folder: Path
     blocks: tuple[int, ...]
     times: int = 1
-    pause: float = 0.0
 
-    def __call__(self, block: int) -> int:
-        time.sleep(self.pause)
-        with (self.folder / f"tries-{block}").open("a") as file:
+    def __call__(self, block: int) -> tuple[float, int]:
+        count = self.folder / f"tries-{block}"
+        with count.open("a") as file:
             file.write("x")
-        if block in self.blocks:
-            tries = (self.folder / f"tries-{block}").stat().st_size
-            if self.times < 0 or tries <= self.times:
-                os.kill(os.getpid(), signal.SIGKILL)
-        return block * block
+        if block in self.blocks and (self.times < 0 or count.stat().st_size <= self.times):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return draws(block), os.getpid()
 
 
 def tries(folder: Path) -> dict[int, int]:

@@ -70,6 +70,11 @@ def test_xgb_categories_go_in_as_they_are(xgb: Any) -> None:
     frame = FRAME.assign(job=pd.Categorical(np.array(["a", "b", "c"])[three(FRAME)]))
     model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(frame, Y)
     np.testing.assert_array_equal(as_predictor(model).predict(frame), model.predict(frame))
+    codes = frame.assign(job=frame["job"].cat.codes)
+    with pytest.raises(
+        ModelError, match="doesn't match the one used in the training"
+    ):  # as XGBoost itself: codes are no categories
+        as_predictor(model).predict(codes)
     booster = model.get_booster()
     np.testing.assert_array_equal(as_predictor(booster, output="score").predict(frame), model.predict_proba(frame)[:, 1])
 

@@ -61,28 +61,47 @@ def _check(content: bytes) -> None:
         _tree(_fields(tree), columns, f"tree {number}")
     if content[start:end].strip():
         raise ValueError("there is something after the last tree")
+    _parameters(content[end:].decode())
 
 
 def _fields(text: str) -> dict[str, str]:
     return dict(re.findall(r"^(\w+)=(.*)$", text, re.M))
 
 
+def _parameters(text: str) -> None:
+    """What follows the trees: the parameters of training, one a line in brackets."""
+    _, begun, rest = text.partition("\nparameters:\n")
+    if not begun:
+        return
+    lines, ended, _ = rest.partition("\nend of parameters")
+    if not ended or not all(re.fullmatch(r"\[\w+: .*\]", line) for line in lines.splitlines() if line):
+        raise ValueError("its parameters cannot be read")
+
+
+def _numbers(fields: dict[str, str], key: str, size: int, name: str) -> list[float]:
+    row = [float(value) for value in fields[key].split()]
+    if len(row) != size:
+        raise ValueError(f"{key} of {name} holds {len(row)} values where {size} are expected")
+    return row
+
+
 def _tree(fields: dict[str, str], columns: int, name: str) -> None:
-    leaves = int(fields["num_leaves"])
+    leaves, splits = int(fields["num_leaves"]), int(fields["num_leaves"]) - 1
     if leaves < 1:
         raise ValueError(f"{name} has {leaves} leaves")
-    if len(fields["leaf_value"].split()) != leaves:
-        raise ValueError(f"{name} has {leaves} leaves, and not as many values")
-    if leaves == 1:
+    _numbers(fields, "leaf_value", leaves, name)
+    if not splits:
         return
-    splits = leaves - 1
-    rows = {key: [int(v) for v in fields[key].split()] for key in ("split_feature", "left_child", "right_child", "decision_type")}
-    if any(len(row) != splits for row in rows.values()) or len(fields["threshold"].split()) != splits:
-        raise ValueError(f"{name} has {leaves} leaves, and not {splits} splits")
-    if not all(0 <= column < columns for column in rows["split_feature"]):
+    for key in ("leaf_weight", "leaf_count"):
+        _numbers(fields, key, leaves, name)
+    for key in ("split_gain", "threshold", "internal_value", "internal_weight", "internal_count"):
+        _numbers(fields, key, splits, name)
+    rows = {key: _numbers(fields, key, splits, name) for key in ("split_feature", "left_child", "right_child", "decision_type")}
+    features, left, right, decisions = ([int(value) for value in row] for row in rows.values())
+    if not all(0 <= column < columns for column in features):
         raise ValueError(f"{name} splits on a column that is not there")
-    _shape(rows["left_child"], rows["right_child"], name)
-    _categories(fields, rows["decision_type"], name)
+    _shape(left, right, name)
+    _categories(fields, decisions, name)
 
 
 def _shape(left: list[int], right: list[int], name: str) -> None:
@@ -101,7 +120,7 @@ def _shape(left: list[int], right: list[int], name: str) -> None:
 
 
 def _categories(fields: dict[str, str], decisions: list[int], name: str) -> None:
-    number = int(fields.get("num_cat", "0"))
+    number = int(fields["num_cat"])
     used = [int(float(value)) for value, kind in zip(fields["threshold"].split(), decisions) if kind & 1]
     if not number:
         if used:

@@ -210,4 +210,5 @@ class Adapted:
         if isinstance(error, MemoryError | BudgeError):
             raise error
         kind = UnfitError if fatal(error) else ModelError
-        raise kind(f"predicting raised {type(error).__name__}: {error}", where=self.name) from error
+        said = (str(error).strip().splitlines() or [""])[0]  # engines add stack traces of their own
+        raise kind(f"predicting raised {type(error).__name__}: {said}", where=self.name) from error

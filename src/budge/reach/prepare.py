@@ -236,7 +236,7 @@ class _View:
                 view._add_known(name)
             elif name not in part.links:
                 view._add_free(name, name in counted)
-            elif _is_told(part, name) or is_computed(part, name, x):
+            elif _is_told(part, name) or (name in real and is_computed(part, name, x)):
                 view._add_told(name)
             else:
                 view._add_open(name, name in counted)
