@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,14 +48,15 @@ def judged(block: int) -> int:
 
 
 class OddError(Exception):
-    """Cannot be pickled back: its arguments are not those of its constructor."""
+    """Cannot be pickled: it holds something that belongs to its process."""
 
-    def __init__(self, a: int, b: int):
-        super().__init__(f"{a} and {b}")
+    def __init__(self, text: str):
+        super().__init__(text)
+        self.lock = threading.Lock()
 
 
 def odd(block: int) -> int:
-    raise OddError(block, block)
+    raise OddError(f"{block} and {block}")
 
 
 def threads_inside(block: int) -> tuple[str | None, int]:

@@ -79,14 +79,8 @@ class ProcessPool:
 
     def close(self, *, finished: bool) -> None:
         """End the processes, at once if they are at something that nobody wants."""
-        if finished:
-            for lane in self._lanes:
-                lane.shutdown(wait=False)
-        for lane in self._lanes:
-            if finished:
-                lane.shutdown(wait=True)
-            else:
-                lane.kill()
+        with ThreadPoolExecutor(len(self._lanes)) as together:  # each takes its time to say goodbye
+            list(together.map(_Lane.shutdown if finished else _Lane.kill, self._lanes))
 
 
 class _Lane:
@@ -124,9 +118,9 @@ class _Lane:
                 break
         return decided
 
-    def shutdown(self, *, wait: bool) -> None:
+    def shutdown(self) -> None:
         if self._executor is not None:
-            self._executor.shutdown(wait=wait)
+            self._executor.shutdown(wait=True)
 
     def kill(self) -> None:
         executor, self._executor = self._executor, None

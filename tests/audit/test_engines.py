@@ -1,0 +1,429 @@
+"""Engines: the same results whatever works on the blocks, one block lost with a worker, nothing left running."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for the workers too, which import where we do
+
+import engines_kit as kit
+
+from budge.audit.engines import _run, run_blocks
+from budge.audit.pools.base import Died, Done, Outcome, Payload, Raised, answer
+from budge.audit.pools.local import ThreadPool
+from budge.errors import IncompleteError, InputError, MissingDependencyError, ModelError
+
+HERE = Path(__file__).parent
+LOCAL = ["serial", "threads", "loky", "multiprocessing"]
+CLUSTERS = ["dask", "ray"]
+
+
+@pytest.fixture(scope="module")
+def dask_client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed", reason="dask[distributed] is in the `dask` extra")
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def ray_cluster() -> Iterator[Any]:
+    ray = pytest.importorskip("ray", reason="ray is in the `ray` extra")
+    path = os.pathsep.join([str(HERE), *sys.path])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", path)
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _node_ip_address="127.0.0.1")
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Any:
+    """An engine by name: a cluster that runs for the clusters."""
+    if request.param in ("loky", "threading"):
+        pytest.importorskip("joblib", reason="joblib is in the `parallel` extra")
+    return {"dask": lambda: request.getfixturevalue("dask_client"), "ray": lambda: request.getfixturevalue("ray_cluster")}.get(
+        request.param, lambda: request.param
+    )()
+
+
+@pytest.fixture(autouse=True)
+def _heavy_on_request(request: pytest.FixtureRequest) -> None:
+    if request.node.get_closest_marker("heavy") and "heavy" not in str(request.config.getoption("markexpr")):
+        pytest.skip("many worker processes: run with -m heavy")
+
+
+def every(names: Sequence[str]) -> Any:
+    return pytest.mark.parametrize("engine", names, indirect=True, ids=names)
+
+
+# -- the same results ---------------------------------------------------------------------------------------------------
+
+
+@every([*LOCAL, *CLUSTERS])
+def test_results_are_the_same_to_the_bit_and_a_dead_worker_costs_one_block(tmp_path: Path, engine: Any) -> None:
+    """Each worker process is dear to start, so the two are shown by one run: one of the blocks kills its worker once."""
+    here = engine in ("serial", "threads")
+    work = kit.Deadly(tmp_path, blocks=() if here else (4,))
+    found = list(run_blocks(work, range(12), n_jobs=2, engine=engine))
+    assert len(found) == 12
+    assert {position: value for position, (value, _) in found} == {block: kit.draws(block) for block in range(12)}
+    assert ({pid for _, (_, pid) in found} == {os.getpid()}) == here
+    assert kit.tries(tmp_path) == {block: 2 if block == 4 and not here else 1 for block in range(12)}
+
+
+@every(["loky", *CLUSTERS])
+def test_work_that_is_written_on_the_spot_travels_and_has_one_thread_inside(engine: Any) -> None:
+    inside = kit.threads_inside
+    found = dict(run_blocks(lambda block: (block * 3, inside(block)), [1, 2], n_jobs=2, engine=engine))
+    assert found == {0: (3, ("1", 1)), 1: (6, ("1", 1))}
+
+
+def test_one_job_stays_in_this_process_and_none_needs_nothing() -> None:
+    assert {result for _, result in run_blocks(kit.pid_of, range(3))} == {os.getpid()}
+    assert {result for _, result in run_blocks(kit.pid_of, range(1), n_jobs=2)} == {os.getpid()}
+    assert list(run_blocks(kit.pid_of, [], n_jobs=2, engine="loky")) == []
+
+
+def test_any_joblib_backend_by_its_name() -> None:
+    joblib = pytest.importorskip("joblib", reason="joblib is in the `parallel` extra")
+    from joblib._parallel_backends import ThreadingBackend
+
+    class Ours(ThreadingBackend):  # type: ignore[misc]
+        used = 0
+
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            Ours.used += 1
+            return super().submit(func, callback)
+
+        apply_async = submit
+
+    class Batch(Ours):
+        supports_return_generator = False
+
+    joblib.register_parallel_backend("budge-test", Ours)
+    joblib.register_parallel_backend("budge-test-batch", Batch)
+    for name in ("budge-test", "budge-test-batch"):
+        Ours.used = 0
+        assert dict(run_blocks(kit.draws, range(30), n_jobs=2, engine=name)) == {b: kit.draws(b) for b in range(30)}
+        assert Ours.used == 30
+    with pytest.raises(ModelError):
+        list(run_blocks(kit.judged, range(30), n_jobs=2, engine="budge-test"))
+
+
+# -- memory -------------------------------------------------------------------------------------------------------------
+
+
+class Counted(Sequence[int]):
+    """Many blocks, made when they are asked for."""
+
+    def __init__(self, size: int):
+        self.size, self.asked, self.taken, self.most = size, 0, 0, 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, position: Any) -> int:
+        with self._lock:
+            self.asked += 1
+            self.most = max(self.most, self.asked - self.taken)
+        return int(position)
+
+
+@pytest.mark.parametrize("name", ["threads", "budge-test-many"])
+def test_few_blocks_are_under_way_however_many_there_are(name: str) -> None:
+    if name != "threads":
+        joblib = pytest.importorskip("joblib", reason="joblib is in the `parallel` extra")
+        from joblib._parallel_backends import ThreadingBackend
+
+        joblib.register_parallel_backend(name, ThreadingBackend)
+    blocks = Counted(100_000 if name == "threads" else 2_000)
+    for position, result in run_blocks(lambda block: block, blocks, n_jobs=2, engine=name):
+        assert position == result
+        blocks.taken += 1
+        if blocks.taken % 500 == 0:
+            time.sleep(0.005)  # a slow reader must not let results pile up
+    assert blocks.asked == blocks.taken == len(blocks)
+    assert blocks.most <= 10
+
+
+# -- death --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+@every(["loky", "multiprocessing", "ray"])
+def test_a_deadly_block_is_named_and_all_others_are_given(tmp_path: Path, engine: Any) -> None:
+    work = kit.Deadly(tmp_path, blocks=(2,), times=-1)
+    found: dict[int, Any] = {}
+    with pytest.raises(IncompleteError, match=r"7 of 8 blocks were finished; workers died 2 times on each of these: 2 \(got") as caught:
+        found.update((position, value) for position, (value, _) in run_blocks(work, range(8), n_jobs=2, engine=engine, retries=1))
+    assert caught.value.exit_code == 4
+    assert found == {block: kit.draws(block) for block in range(8) if block != 2}
+    assert kit.tries(tmp_path) == {block: 2 if block == 2 else 1 for block in range(8)}
+
+
+class Mortal:
+    """A pool in this process whose workers die as told."""
+
+    def __init__(self, deaths: Callable[[int, int], bool], *, exact: bool, size: int = 4):
+        self.exact_blame, self.deaths, self.size = exact, deaths, size
+        self.flying: list[int] = []
+        self.tries: Counter[int] = Counter()
+        self.alone: list[int] = []
+        self.closed: bool | None = None
+
+    def capacity(self, left: int) -> int:
+        return self.size
+
+    def submit(self, block: int) -> Hashable:
+        assert len(self.flying) < self.size
+        self.flying.append(block)
+        return block
+
+    def wait(self) -> list[tuple[Hashable, Outcome]]:
+        self.tries.update(self.flying)
+        if len(self.flying) == 1:
+            self.alone += self.flying
+        dead = [block for block in self.flying if self.deaths(block, self.tries[block])]
+        flying, self.flying = self.flying, []
+        if dead and not self.exact_blame:
+            return [(block, Died("struck")) for block in flying]
+        return [(block, Died("struck") if block in dead else Done(block)) for block in flying]
+
+    def close(self, *, finished: bool) -> None:
+        self.closed = finished
+
+
+def drive(pool: Mortal, blocks: int, retries: int) -> tuple[set[int], IncompleteError | None]:
+    found: list[int] = []
+    try:
+        for position, result in _run(lambda: pool, range(blocks), retries):
+            assert position == result
+            found.append(position)
+    except IncompleteError as error:
+        assert len(found) == len(set(found))
+        return set(found), error
+    assert len(found) == len(set(found))
+    return set(found), None
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("retries", [1, 2, 3])
+def test_the_guilty_block_alone_is_named(exact: bool, retries: int) -> None:
+    pool = Mortal(lambda block, _: block == 6, exact=exact)
+    found, error = drive(pool, 20, retries)
+    assert found == set(range(20)) - {6}
+    assert error is not None
+    assert "on each of these: 6 (got" in str(error)
+    assert pool.tries[6] == retries + 1
+    assert pool.closed is True
+    if not exact:
+        assert 6 in pool.alone
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_as_many_deaths_as_retries_are_survived(exact: bool) -> None:
+    pool = Mortal(lambda block, tries: block % 5 == 0 and tries <= 2, exact=exact)
+    assert drive(pool, 23, retries=2) == (set(range(23)), None)
+    assert pool.closed is True
+
+
+def test_a_machine_on_which_everything_dies_is_given_up_soon() -> None:
+    pool = Mortal(lambda block, _: True, exact=True)
+    found, error = drive(pool, 100_000, retries=2)
+    assert found == set()
+    assert error is not None
+    assert sum(pool.tries.values()) <= 20
+    pool = Mortal(lambda block, _: block >= 50, exact=True)
+    found, error = drive(pool, 100_000, retries=2)
+    assert found == set(range(50))
+    assert error is not None
+    assert "50 of 100000 blocks were finished" in str(error)
+    assert sum(pool.tries.values()) <= 50 + 3 * 12
+
+
+def test_no_retries() -> None:
+    found, error = drive(Mortal(lambda block, _: block == 3, exact=True), 10, retries=0)
+    assert found == set(range(10)) - {3}
+    assert error is not None
+
+
+def test_a_block_that_waited_behind_the_guilty_one_has_not_been_tried() -> None:
+    """In a lane of two, the second block is struck again and again and is never blamed."""
+
+    class Lane(Mortal):
+        def wait(self) -> list[tuple[Hashable, Outcome]]:
+            first, *behind = self.flying
+            self.flying = []
+            self.tries[first] += 1
+            if self.deaths(first, self.tries[first]):
+                return [(first, Died("struck")), *((block, Died("struck", guilty=False)) for block in behind)]
+            self.flying = behind
+            return [(first, Done(first))]
+
+    found, error = drive(Lane(lambda block, _: block == 1, exact=True, size=2), 6, retries=3)
+    assert found == {0, 2, 3, 4, 5}
+    assert error is not None
+    assert "these: 1 (got" in str(error)
+
+
+# -- errors of the work -------------------------------------------------------------------------------------------------
+
+
+@every(["serial", "threads", "loky", *CLUSTERS])
+def test_what_the_work_raises_is_raised_as_it_is(engine: Any) -> None:
+    with pytest.raises(ModelError) as caught:
+        list(run_blocks(kit.judged, range(12), n_jobs=2, engine=engine))
+    try:
+        kit.judged(5)
+    except ModelError as error:
+        assert (str(caught.value), caught.value.problems) == (str(error), error.problems)  # noqa: PT017
+    if engine not in ("serial", "threads"):
+        assert "engines_kit.py" in str(caught.value.__cause__), "the place in the worker is shown"
+
+
+def test_an_error_that_cannot_travel_arrives_in_words() -> None:
+    outcome = answer(Payload.of(kit.odd), 3)
+    assert isinstance(outcome, Raised)
+    assert repr(outcome.error) == "RuntimeError('OddError: 3 and 3')"
+    assert "engines_kit.py" in outcome.trace
+
+
+def test_work_that_cannot_travel_is_refused_before_it_starts() -> None:
+    lock = threading.Lock()
+    with pytest.raises(InputError, match=r"cannot be sent to other processes.*threads"):
+        list(run_blocks(lambda block: lock, range(4), n_jobs=2))
+    with pytest.raises(InputError, match="cannot be sent to other processes"):
+        list(run_blocks(lambda block: block, range(4), n_jobs=2, engine="multiprocessing"))
+
+
+# -- what is asked for --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True, None], ids=repr)
+def test_bad_numbers_of_jobs(n_jobs: Any) -> None:
+    with pytest.raises(InputError, match="n_jobs"):
+        run_blocks(kit.pid_of, range(3), n_jobs=n_jobs)
+
+
+@pytest.mark.parametrize("retries", [-1, 0.5, True, None], ids=repr)
+def test_bad_numbers_of_retries(retries: Any) -> None:
+    with pytest.raises(InputError, match="retries"):
+        run_blocks(kit.pid_of, range(3), retries=retries)
+
+
+def test_engines_that_are_none() -> None:
+    with pytest.raises(InputError, match="did you mean 'threads'"):
+        run_blocks(kit.pid_of, range(3), engine="thread")
+    for engine in (object(), 3, os):
+        with pytest.raises(InputError, match="not an engine"):
+            run_blocks(kit.pid_of, range(3), engine=engine)
+
+
+@pytest.mark.parametrize(("name", "package", "extra"), [("dask", "distributed", "dask"), ("ray", "ray", "ray"), ("loky", "joblib.externals.loky", "parallel")])
+def test_a_missing_package_is_named(name: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(MissingDependencyError, match=rf"is not installed; pip install 'budge\[{extra}\]'"):
+        list(run_blocks(kit.pid_of, range(3), n_jobs=2, engine=name))
+
+
+def test_without_joblib_processes_come_from_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one thread inside each, as with loky; nothing of it stays in this process."""
+    monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
+    before = dict(os.environ)
+    found = dict(run_blocks(kit.threads_inside, range(2), n_jobs=2))
+    assert found == {0: ("1", 1), 1: ("1", 1)}
+    assert dict(os.environ) == before
+
+
+def test_negative_numbers_of_jobs_count_from_all_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def note(work: Any, workers: int) -> Any:
+        seen.append(workers)
+        return ThreadPool(work, workers)
+
+    monkeypatch.setattr("os.sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr(sys.modules[ThreadPool.__module__], "ThreadPool", note)
+    for n_jobs in (-1, -2, -20, 3, 500):
+        list(run_blocks(kit.pid_of, range(40), n_jobs=n_jobs, engine="threads"))
+    list(run_blocks(kit.pid_of, range(2), n_jobs=-1, engine="threads"))
+    assert seen == [8, 7, 1, 3, 40, 2]
+
+
+# -- nothing is left running --------------------------------------------------------------------------------------------
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("loky", "SIGINT"),
+        ("multiprocessing", "SIGKILL"),
+        pytest.param("loky", "SIGKILL", marks=pytest.mark.heavy),
+        pytest.param("loky", "SIGTERM", marks=pytest.mark.heavy),
+        pytest.param("multiprocessing", "SIGINT", marks=pytest.mark.heavy),
+    ],
+)
+def test_no_worker_outlives_an_interrupted_run(tmp_path: Path, name: str, kind: str) -> None:
+    if name == "loky":
+        pytest.importorskip("joblib", reason="joblib is in the `parallel` extra")
+    command = [sys.executable, str(HERE / "engines_main.py"), str(tmp_path), name]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as run:
+        assert until(lambda: len(list(tmp_path.glob("pid-*"))) == 2, 60), "the workers did not start"
+        workers = [int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")]
+        number = getattr(signal, kind)
+        if kind == "SIGINT":
+            os.killpg(run.pid, number)  # as the terminal does: the workers get it too
+        else:
+            os.kill(run.pid, number)
+        code = run.wait(30)
+        assert code == (130 if kind == "SIGINT" else -number)
+        assert until(lambda: not any(alive(pid) for pid in workers), 20), "workers are left"
+
+
+@every(["threads", "loky"])
+def test_a_reader_that_stops_early_ends_the_workers(tmp_path: Path, engine: Any) -> None:
+    before = threading.active_count()
+    stream = run_blocks(kit.Slow(tmp_path, 0.05), range(1000), n_jobs=2, engine=engine)
+    next(stream)
+    workers = {int(path.name.removeprefix("pid-")) for path in tmp_path.glob("pid-*")}
+    stream.close()  # type: ignore[attr-defined]
+    if engine == "threads":
+        assert workers == {os.getpid()}
+    else:
+        assert not any(alive(pid) for pid in workers)
+    assert until(lambda: threading.active_count() <= before, 10)
