@@ -1,10 +1,19 @@
 """Will predictions change, how much, how often: responsiveness verification with exact guarantees."""
 
-from budge import constraints, datasets, errors, models, plan, stats, targets
-from budge.audit import Audit, Estimate, Falsified, Verification, audit, estimate, falsify, verify
-from budge.effects import Effect, Latent
-from budge.features import Feature
-from budge.interaction import InteractionModel
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from budge.audit import audit
+
+if TYPE_CHECKING:
+    from budge import constraints, datasets, errors, models, plan, stats, targets, testing
+    from budge.audit.result import Audit
+    from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
+    from budge.effects import Effect, Latent
+    from budge.features import Feature
+    from budge.interaction import InteractionModel
 
 __version__ = "0.1.0.dev0"
 
@@ -28,5 +37,37 @@ __all__ = [
     "plan",
     "stats",
     "targets",
+    "testing",
     "verify",
 ]
+
+# Where each name lives: it is imported when it is first asked for, so that `import budge` takes no time.
+_HOMES = {
+    "Audit": "budge.audit.result",
+    "Estimate": "budge.audit.tasks",
+    "Falsified": "budge.audit.tasks",
+    "Verification": "budge.audit.tasks",
+    "estimate": "budge.audit.tasks",
+    "falsify": "budge.audit.tasks",
+    "verify": "budge.audit.tasks",
+    "Effect": "budge.effects",
+    "Latent": "budge.effects",
+    "Feature": "budge.features",
+    "InteractionModel": "budge.interaction",
+}
+_MODULES = ("constraints", "datasets", "errors", "models", "plan", "stats", "targets", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        value = getattr(import_module(_HOMES[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"budge.{name}")
+    else:
+        raise AttributeError(f"module 'budge' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-import budge
+from budge.audit import audit as audit_people
 from budge.errors import InputError, OutputExistsError, StorageError
+from budge.interaction import InteractionModel
+from budge.targets import from_dict
 
 if TYPE_CHECKING:
     from budge.audit.result import Audit
@@ -144,14 +146,14 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Au
         assert context is not None
         model = dict(context.predictors) if len(audit.models) > 1 else next(iter(context.predictors.values()))
     if im is None:
-        im = context.im if context is not None else budge.InteractionModel.from_spec(audit.info["spec"])
+        im = context.im if context is not None else InteractionModel.from_spec(audit.info["spec"])
     people = X if X is not None else context.X if context is not None else None
-    target = budge.targets.from_dict(design["target"]) if "function" not in design["target"] else None
+    target = from_dict(design["target"]) if "function" not in design["target"] else None
     if target is None:
         raise InputError(
             "the target is Python code and was not saved", where="replay", remedy="call budge.audit again with the target"
         )
-    again = budge.audit(
+    again = audit_people(
         model, people, im, target=target, threshold=design["threshold"], alpha=design["alpha"], claim=design["claim"],
         **({"sequential": True} if design["sequential"] else {"n": design["n"]}), seed=design["seed"], purpose=design["purpose"],
         method=design["method"], exact_limit=design["exact_limit"], adjust=design["adjust"], on_invalid=design["on_invalid"],

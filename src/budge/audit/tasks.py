@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Literal
 import pandas as pd
 
 from budge import stats
+from budge.audit import audit
 from budge.audit.result import Audit
-from budge.audit.run import audit
 from budge.errors import DesignError
 from budge.frames import one_row
 from budge.interaction import InteractionModel

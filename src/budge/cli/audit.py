@@ -86,9 +86,10 @@ def audit(
         if predictions is not None
         else as_predictor(str(model), trust=trust, **options)
     )
+    aim = parse_target(target, classes=predictor.classes)
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = budge.audit(
-            predictor, people, im, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
+            predictor, people, im, target=aim, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
             seed=seed, population=population, method=method, sequential=sequential, harm=harm, on_invalid=on_invalid,  # type: ignore[arg-type]
             max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
             check=predictions is None,

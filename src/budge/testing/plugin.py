@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from budge.audit import Audit
+    from budge.audit.result import Audit
 
 __all__ = ["assert_audit", "budge_gate"]
 
