@@ -92,9 +92,10 @@ def _tree(fields: dict[str, str], columns: int, name: str) -> None:
     _numbers(fields, "leaf_value", leaves, name)
     if not splits:
         return
-    for key in ("leaf_weight", "leaf_count"):
+    _numbers(fields, "threshold", splits, name)
+    for key in {"leaf_weight", "leaf_count"} & fields.keys():  # statistics of training, which may be absent
         _numbers(fields, key, leaves, name)
-    for key in ("split_gain", "threshold", "internal_value", "internal_weight", "internal_count"):
+    for key in {"split_gain", "internal_value", "internal_weight", "internal_count"} & fields.keys():
         _numbers(fields, key, splits, name)
     rows = {key: _numbers(fields, key, splits, name) for key in ("split_feature", "left_child", "right_child", "decision_type")}
     features, left, right, decisions = ([int(value) for value in row] for row in rows.values())

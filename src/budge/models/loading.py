@@ -10,6 +10,7 @@ from budge.errors import MissingDependencyError, ModelError, Problem, StorageErr
 from budge.models.lgbm_text import check_text
 from budge.models.onnx_model import OnnxModel
 from budge.models.sniff import Format, hidden, sniff
+from budge.models.ubj import check_ubj
 
 __all__ = ["load_model"]
 
@@ -108,6 +109,8 @@ def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
             return lightgbm.Booster(model_str=content.decode())
         import xgboost
 
+        if form == "xgboost-ubj":
+            check_ubj(path.read_bytes(), where=str(path))
         booster = xgboost.Booster()
         booster.load_model(str(path))
         return booster
