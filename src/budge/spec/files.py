@@ -12,7 +12,7 @@ from budge.errors import OutputExistsError, SpecError, StorageError, nearest
 
 __all__ = ["ENDINGS", "LARGEST", "ending", "read_text", "write_text"]
 
-LARGEST = 5_000_000  #: bytes of a spec file
+LARGEST = 2_000_000  #: bytes of a spec file
 ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 
 

@@ -7,7 +7,7 @@ import tomllib
 from typing import Any
 
 from budge.errors import SpecError
-from budge.spec.document import Document, Key
+from budge.spec.document import DEEPEST, Document, Key
 
 __all__ = ["parse_toml"]
 
@@ -16,6 +16,8 @@ _DOTTED = rf"{_PART}(?:[ \t]*\.[ \t]*{_PART})*"
 _TABLE = re.compile(rf"[ \t]*(\[\[?)[ \t]*({_DOTTED})[ \t]*\]\]?")
 _KEY = re.compile(rf"[ \t]*({_DOTTED})[ \t]*=")
 _PARTS = re.compile(_PART)
+#: The standard reader takes quadratic time over a key of very many parts, so that such a key is looked for first.
+_LONG = re.compile(rf"""(?<![\w\-"'])(?:[\w\-"']++[ \t]*+\.[ \t]*+){{{DEEPEST + 1}}}""")
 
 
 def parse_toml(text: str, name: str = "") -> Document:
@@ -26,6 +28,9 @@ def parse_toml(text: str, name: str = "") -> Document:
     >>> parse_toml('budge = 1\\n[features]\\nage = "fixed"\\n', "a.toml").lines[("features", "age")]
     3
     """
+    if long := _LONG.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise SpecError("is nested too deeply", where=f"{name}:{line}", remedy=f"a spec has at most {DEEPEST} levels")
     try:
         tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

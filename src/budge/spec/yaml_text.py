@@ -76,6 +76,8 @@ def parse_yaml(text: str, name: str = "") -> Document:
         line = text.count("\n", 0, at) + 1 if isinstance(at, int) else None
         what = f"is not valid YAML{f' (line {line})' if line else ''}: {getattr(error, 'reason', None) or error}"
         raise SpecError(what, where=f"{name}:{line}" if line else name, remedy="a spec is a text file") from None
+    except SpecError:
+        raise
     except (ValueError, RecursionError) as error:  # whatever else the parser trips over
         raise SpecError(f"is not valid YAML: {error}", where=name) from None
 
