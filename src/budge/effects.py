@@ -262,11 +262,12 @@ def _one_effect(
                 "declare its type, with actionable: false",
             )
         )
-    if found or effect.expression is None or feature.type in ("fixed", "category"):
+    if found or effect.expression is None or feature.type == "fixed":
         return found
-    known = [p for p in effect.expression.check(levels, features) if "declared" not in p.what]
+    result = feature.name if feature.levels is not None else None  # of a category, the expression gives a level
+    known = effect.expression.check(levels, features, latent=latent, result=result)
     found += [Problem(where, p.what, p.got, p.remedy) for p in known]
-    return found or _domain(effect, place, features, levels)
+    return found if found or result else _domain(effect, place, features, levels)
 
 
 def _domain(effect: Effect, place: str, features: Mapping[str, Feature], levels: Mapping[str, Any]) -> list[Problem]:

@@ -185,9 +185,27 @@ class Feature:
         found += self._level_problems(place)
         if self.distribution is not None:
             found += self.distribution.problems(self.type, self.levels, f"{place}.distribution")
+        if not found and self.distribution is not None:
+            found += self._support_problems(f"{place}.distribution")
         if not found and self.actionable and self.type in ("integer", "real"):
             found += self._endless(place)
         return found
+
+    def _support_problems(self, where: str) -> list[Problem]:
+        """A distribution must have something to draw within the bounds."""
+        assert self.distribution is not None
+        low, high = self.range
+        if self.distribution.kind == "log" and (high <= 0 or (self.type == "real" and low <= 0 and self.direction != "increase")):
+            return [Problem(where, "a log distribution needs bounds above 0", [low, high], "raise the lower bound")]
+        if not self.distribution.bounded or not self.numeric:
+            return []
+        values = self.distribution.values
+        odd = [v for v in values if self.discrete and v != int(v)]
+        if odd:
+            return [Problem(where, f"a {self.type} feature holds whole numbers", odd[0])]
+        if not any(low <= v <= high for v in values):
+            return [Problem(where, f"lists no value between {low:g} and {high:g}", list(values[:6]), "list values within the bounds")]
+        return []
 
     def _bound_problems(self, place: str) -> list[Problem]:
         if self.bounds is None:
@@ -297,4 +315,6 @@ def look_alikes(names: Iterable[str]) -> list[Problem]:
 
 
 def _is_number(value: object) -> bool:
+    if isinstance(value, int) and value.bit_length() > 1023:  # beyond every float
+        return False
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

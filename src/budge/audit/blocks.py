@@ -128,7 +128,7 @@ class Work:
         if chunk.values is None or not isinstance(block.source, TableSource):
             firsts, at = np.unique(owner, return_index=True)
             return {int(k): int(places[j]) for k, j in zip(firsts, at)}
-        distance = far(block.source, chunk.values[places], block.source.values[np.array(chunk.people)[owner]])
+        distance = _far(block.source, chunk.values[places], block.source.values[np.array(chunk.people)[owner]])
         order = np.lexsort((places, distance, owner))
         firsts, at = np.unique(owner[order], return_index=True)
         return {int(k): int(places[order[j]]) for k, j in zip(firsts, at)}
@@ -199,7 +199,7 @@ class Work:
         return True
 
 
-def far(source: TableSource, points: FloatArray, starts: FloatArray) -> FloatArray:
+def _far(source: TableSource, points: FloatArray, starts: FloatArray) -> FloatArray:
     """How far each point is from its start: moves in units of the feature's range, one for another level."""
     total = np.zeros(len(points))
     for j, f in enumerate(source.model.features):

@@ -64,7 +64,7 @@ class Audit:
         for name, outputs in before.items():
             places = [i for i in sorted(records) if name in records[i]]
             rows = [records[i][name] for i in places]
-            part = make_table(rows, [labels[i] for i in places], np.asarray(outputs)[places], design)
+            part = _make_table(rows, [labels[i] for i in places], np.asarray(outputs)[places], design)
             if len(before) > 1:
                 part.insert(0, "model", name)
             tables.append(part)
@@ -236,7 +236,7 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any], design: Design) -> pd.DataFrame:
+def _make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any], design: Design) -> pd.DataFrame:
     """Counts → intervals, p-values, verdicts; vectorised over people."""
     n = np.array([r["n"] for r in rows], dtype=np.int64)
     hits = np.array([r["hits"] for r in rows], dtype=np.int64)

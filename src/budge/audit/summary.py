@@ -76,7 +76,7 @@ def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summar
     judged = rows[rows["verdict"].isin(("below", "above", "inconclusive"))]
     share = None
     if len(judged):
-        p_claim, p_other = p_values(judged, design)
+        p_claim, p_other = _p_values(judged, design)
         share = stats.share_from_p_values(
             p_claim, p_other, claim=design["claim"], alpha=design["alpha"], over="these", independent=info.get("twins", 0) == 0
         )
@@ -93,7 +93,7 @@ def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summar
     )
 
 
-def p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any]:
+def _p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any]:
     """Everybody's p-value for the claim and for its opposite; an exact verdict has 0 or 1."""
     claim = design["claim"]
     other = "above" if claim == "below" else "below"

@@ -144,7 +144,7 @@ class Constraint(ABC):
             value = getattr(self, f.name)
             if value == f.default and f.name != "scope":
                 continue
-            body[self.aliases.get(f.name, f.name)] = plain(value)
+            body[self.aliases.get(f.name, f.name)] = _plain(value)
         if "name" in body:  # a label reads best at the end
             body["name"] = body.pop("name")
         return {self.kind: body}
@@ -152,18 +152,18 @@ class Constraint(ABC):
     @property
     def key(self) -> str:
         """What it says, without its name: two constraints with one key are twins."""
-        body = {k: v for k, v in plain({n: getattr(self, n) for n in self.spec_fields()}).items() if k != "name"}
+        body = {k: v for k, v in _plain({n: getattr(self, n) for n in self.spec_fields()}).items() if k != "name"}
         return f"{self.kind}:{json.dumps(body, sort_keys=True, default=str)}"
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Tuples as lists, mappings as dicts, numbers as Python's own: what JSON and YAML hold."""
     if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): _plain(v) for k, v in value.items()}
     if isinstance(value, tuple | list):
-        return [plain(v) for v in value]
+        return [_plain(v) for v in value]
     if isinstance(value, np.ndarray):
-        return plain(value.tolist())
+        return _plain(value.tolist())
     if isinstance(value, np.generic):
         return value.item()
     if hasattr(value, "text"):

@@ -65,6 +65,8 @@ class Reachability(Constraint):
                     list(frozen(ragged[0])) if isinstance(ragged[0], tuple) else ragged[0],
                 )
             )
+        elif strange := [cell for row in self.values for cell in row if not isinstance(cell, str | int | float | np.generic)]:
+            found.append(Problem("values", "a value is a text, a number or a truth value", strange[0]))
         elif len(set(self.values)) < k:
             twice = next(row for row in self.values if self.values.count(row) > 1)
             found.append(Problem("values", "a row of values is listed twice", list(twice)))

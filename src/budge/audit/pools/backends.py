@@ -38,7 +38,7 @@ class BackendPool:
         self._given: set[int] = set()
         self._tickets = 0
         self._stream: Iterator[tuple[int, Done | Raised]] | None = None
-        with joblib_config(self._joblib, name, n_jobs):
+        with _configured(self._joblib, name, n_jobs):
             self._workers: int = max(1, self._joblib.effective_n_jobs(n_jobs))
 
     def capacity(self, left: int) -> int:
@@ -75,7 +75,7 @@ class BackendPool:
             stream.close()
 
     def _start(self) -> Iterator[tuple[int, Done | Raised]]:
-        with joblib_config(self._joblib, self._name, self._n_jobs):
+        with _configured(self._joblib, self._name, self._n_jobs):
             try:
                 parallel = self._joblib.Parallel(batch_size=1, pre_dispatch=2 * self._workers, return_as="generator_unordered")
                 return iter(parallel(self._feed()))
@@ -95,7 +95,7 @@ def _tagged(ticket: int, payload: Payload, block: Any) -> tuple[int, Done | Rais
     return ticket, answer(payload, block)
 
 
-def joblib_config(joblib: Any, name: str, n_jobs: int) -> Any:
+def _configured(joblib: Any, name: str, n_jobs: int) -> Any:
     """The backend with one thread inside each worker, where it knows what that means."""
     try:
         return joblib.parallel_config(name, n_jobs=n_jobs, inner_max_num_threads=1)
