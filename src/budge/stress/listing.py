@@ -1,0 +1,248 @@
+"""The distinct points of one person over all sets, written once into the table that the model is asked, and counted per set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.frames import Coding
+from budge.reach.prepare import Prepared
+from budge.stress.pool import Changes, Pool, listed_size
+
+__all__ = ["Canvas", "Listing", "plan_listing"]
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
+Count = tuple[int, int, int, float | None]  # points, hits, unresolved, ρ where points weigh differently
+
+
+@dataclass(frozen=True)
+class Canvas:
+    """Where points are written, a row each, in the very type of the caller's table where it has one type."""
+
+    frame: pd.DataFrame
+    coding: Coding
+    spot: IntArray  # column of each feature
+    starts: npt.NDArray[Any]  # (people, columns)
+    plain: bool  # the canvas is the table itself
+
+    @classmethod
+    def of(cls, pool: Pool, frame: pd.DataFrame, values: FloatArray) -> Canvas:
+        """The plainest canvas that does not change the caller's types."""
+        base = pool.models[0]
+        moving = frozenset().union(*(m.moving for m in pool.models))
+        coding = Coding(base.features, moving)
+        kinds = set(frame.dtypes)
+        moved = [f for f in base.features if f.name in moving]
+        if len(kinds) == 1 and (kind := kinds.pop()) in (np.dtype("int64"), np.dtype("float64")):
+            fits = all(f.levels is None and (kind.kind == "f" or f.discrete) for f in moved)
+            if fits and all(f.name in frame.columns for f in base.features):
+                spot = np.array([frame.columns.get_loc(f.name) for f in base.features], dtype=np.intp)
+                return cls(frame, coding, spot, np.ascontiguousarray(frame.to_numpy()), True)
+        return cls(frame, coding, np.arange(len(base.features), dtype=np.intp), np.ascontiguousarray(values), False)
+
+    def blank(self, points: int) -> npt.NDArray[Any]:
+        """Room for so many points."""
+        return np.empty((points, self.starts.shape[1]), dtype=self.starts.dtype)
+
+    def table(self, filled: npt.NDArray[Any], people: Sequence[int], counts: Sequence[int]) -> pd.DataFrame:
+        """The points as the model is asked about them."""
+        if self.plain:
+            return pd.DataFrame(filled, columns=self.frame.columns, copy=False)
+        rows = np.repeat(np.array(people, dtype=np.intp), counts)
+        return self.coding.decode(filled, self.frame, rows)
+
+
+@dataclass
+class Listing:
+    """The points of one person: those of the original set, then those that only relaxed sets have.
+
+    New points of lone bundles come first, as copies of the original points with a few cells changed; then, bundle by bundle,
+    the product of its new changes with what the other parts can do.
+    """
+
+    pool: Pool
+    person: int
+    base: list[Prepared]
+    sizes: tuple[int, ...]
+    lone: list[tuple[int, Changes]] = field(default_factory=list)
+    bundles: list[tuple[int, Changes, IntArray | slice, int]] = field(default_factory=list)  # number, changes, which new, points
+    sets: dict[int, IntArray] = field(default_factory=dict)  # listed sets of these, by their changes within their bundle
+    points: int = 0
+
+    def listed(self) -> set[int]:
+        """The sets that are listed."""
+        return {0, *self.sets, *(s for b, _ in self.lone for s in self.pool.bundles[b].sets)}
+
+    @property
+    def size(self) -> int:
+        """Number of original points."""
+        return math.prod(self.sizes)
+
+    @property
+    def copies(self) -> int:
+        """How many copies of the original points the lone bundles take."""
+        return sum(len(changes.new) for _, changes in self.lone)
+
+    def write(self, canvas: Canvas, out: npt.NDArray[Any]) -> None:
+        """Fill the rows of `out` with the points."""
+        start, spot, size = canvas.starts[self.person], canvas.spot, self.size
+        shape, copies = self.sizes[::-1], self.copies
+        block = out[:size]
+        block[:] = start
+        grid = block.reshape(*shape, out.shape[1])
+        for axis, (number, part) in enumerate(zip(self.pool.ids[0], self.base)):
+            if part.continuous or part.only_stays:
+                continue
+            moves = _moves(part)
+            along = [1] * len(shape)
+            along[len(shape) - 1 - axis] = len(moves)
+            for column, j in enumerate(self.pool.parts[number][2]):
+                if moves[:, column].any():
+                    grid[..., spot[j]] = (start[spot[j]] + moves[:, column]).reshape(along)
+        at = size * (1 + copies)
+        if copies:
+            room = out[size:at].reshape(copies, size, out.shape[1])
+            room[:] = block
+            firsts = np.cumsum([0, *(len(changes.new) for _, changes in self.lone)])
+            which = np.concatenate([changes.edits[0] + first for (_, changes), first in zip(self.lone, firsts)])
+            cells = spot[np.concatenate([changes.edits[1] for _, changes in self.lone])]
+            by = np.concatenate([changes.edits[2] for _, changes in self.lone])
+            room[which, :, cells] = (start[cells] + by)[:, None]
+        for b, changes, chosen, points in self.bundles:
+            rest = grid[self._corner(b)].reshape(-1, out.shape[1])
+            new = changes.new[chosen]
+            room = out[at : at + points].reshape(len(new), len(rest), out.shape[1])
+            room[:] = rest
+            for column, j in enumerate(self.pool.bundles[b].columns):
+                room[:, :, spot[j]] = (start[spot[j]] + new[:, column])[:, None]
+            at += points
+
+    def _corner(self, b: int) -> tuple[Any, ...]:
+        """The original points whose parts of the bundle are at their first configuration: all that the other parts can do."""
+        inside = self.pool.bundles[b].base_parts
+        return tuple(0 if number in inside else slice(None) for number in self.pool.ids[0])[::-1]
+
+    def count(self, hit: BoolArray, good: BoolArray) -> dict[int, Count]:
+        """Points, hits and unresolved answers of every listed set."""
+        size, copies = self.size, self.copies
+        lost = ~good if not good.all() else None
+        weigh = self._weights()
+        mass = None if weigh is None else self._spread(weigh, ())
+        rho = None if mass is None else float(hit[:size] @ mass)
+        found: dict[int, Count] = {0: (size, int(hit[:size].sum()), 0 if lost is None else int(lost[:size].sum()), rho)}
+        at = size * (1 + copies)
+        if self.lone:
+            hits = hit[:at].reshape(-1, size).sum(axis=1).tolist()
+            gone = None if lost is None else lost[:at].reshape(-1, size).sum(axis=1).tolist()
+            parts = None if mass is None else (hit[:at].reshape(-1, size) @ mass).tolist()
+            first = 0
+            for b, changes in self.lone:
+                for s, members in zip(self.pool.bundles[b].sets, changes.members):
+                    places = [0 if m == 0 else first + m for m in members.tolist()]  # type: ignore[union-attr]
+                    total = sum([hits[p] for p in places])
+                    away = 0 if gone is None else sum([gone[p] for p in places])
+                    share = None if parts is None else sum([parts[p] for p in places]) / len(places)
+                    found[s] = (size * len(places), total, away, share)
+                first += len(changes.new)
+        for b, changes, which, points in self.bundles:
+            rest = slice(at, at + points)
+            sums = self._by_change(hit, b, changes, which, rest, size)
+            missing = None if lost is None else self._by_change(lost, b, changes, which, rest, size)
+            weighed = None if weigh is None else self._by_change(hit, b, changes, which, rest, size, weigh)
+            each = size // max(changes.base, 1)
+            for k, s in enumerate(self.pool.bundles[b].sets):
+                if s not in self.sets:
+                    continue
+                chosen = self.sets[s]
+                rho, shares = None, changes.shares[k]
+                if weighed is not None or shares is not None:
+                    shares = np.full(len(chosen), 1.0 / len(chosen)) if shares is None else shares
+                    rho = float(((sums / each if weighed is None else weighed)[chosen] * shares).sum())
+                found[s] = (
+                    each * len(chosen), int(sums[chosen].sum()), 0 if missing is None else int(missing[chosen].sum()), rho,
+                )  # fmt: skip
+            at += points
+        return found
+
+    def _by_change(
+        self, values: npt.NDArray[Any], b: int, changes: Changes, which: IntArray | slice, rest: slice, size: int,
+        weigh: list[FloatArray] | None = None,
+    ) -> npt.NDArray[Any]:  # fmt: skip
+        """Sums over everything outside the bundle, one for each of its changes."""
+        inside = set(self.pool.bundles[b].base_parts)
+        outer = tuple(len(self.sizes) - 1 - axis for axis, number in enumerate(self.pool.ids[0]) if number not in inside)
+        old, fresh = values[:size].reshape(self.sizes[::-1]), values[rest]
+        sums = np.zeros(changes.base + len(changes.new), dtype=float if weigh is not None else np.int64)
+        if weigh is not None:
+            mass = self._spread(weigh, tuple(inside)).reshape(self.sizes[::-1])
+            corner = mass[self._corner(b)].ravel()
+            old, fresh = old * mass, fresh.reshape(-1, len(corner)) * corner
+        sums[: changes.base] = old.sum(axis=outer).ravel()
+        chosen = sums[changes.base :][which]
+        if len(chosen):
+            sums[changes.base :][which] = fresh.reshape(len(chosen), -1).sum(axis=1)
+        return sums
+
+    def _weights(self) -> list[FloatArray] | None:
+        if all(getattr(p, "weights", None) is None for p in self.base):
+            return None
+        each = []
+        for part, size in zip(self.base, self.sizes):
+            shares = None if part.continuous else part.shares()  # type: ignore[union-attr]
+            each.append(np.full(size, 1.0 / size) if shares is None else shares)
+        return each
+
+    def _spread(self, each: Sequence[FloatArray], without: Sequence[int]) -> FloatArray:
+        """The probability of each original point; parts in `without` count for one."""
+        mass = np.ones(self.sizes[::-1])
+        for axis, (number, shares) in enumerate(zip(self.pool.ids[0], each)):
+            if number not in without:
+                along = [1] * len(self.sizes)
+                along[len(self.sizes) - 1 - axis] = len(shares)
+                mass = mass * shares.reshape(along)
+        return mass.ravel()
+
+
+def _moves(part: Any) -> FloatArray:
+    moves: FloatArray = part.expand()
+    return moves
+
+
+def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:
+    """Which sets of this person are listed, and their distinct points; None where the original set is not.
+
+    `every` holds the changes of each bundle; `able` says which sets have nothing endless in them besides what is prepared.
+    """
+    base = [pool.prepared(number, row) for number in pool.ids[0]]
+    size = listed_size(base)
+    if not able[0] or size is None or size > pool.limit or size == 0:
+        return None
+    found = Listing(pool, person, base, tuple(1 if p.continuous else int(p.size or 0) for p in base), points=size)
+    for b, (bundle, changes) in enumerate(zip(pool.bundles, every)):
+        each = size // max(changes.base, 1)
+        able_here = [able[s] and not empty and each * count <= pool.limit for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)]
+        if changes.lone and all(able_here):
+            found.lone.append((b, changes))
+            found.points += size * len(changes.new)
+            continue
+        listed = [(s, m) for s, m, fine in zip(bundle.sets, changes.members, able_here) if m is not None and fine]
+        if not listed:
+            continue
+        found.sets |= dict(listed)
+        which: IntArray | slice = slice(None)
+        many = len(changes.new)
+        if len(listed) < len(bundle.sets):
+            used = np.unique(np.concatenate([m for _, m in listed])) - changes.base
+            which = used[used >= 0]
+            many = len(which)
+        found.bundles.append((b, changes, which, each * many))
+        found.points += each * many
+    return found

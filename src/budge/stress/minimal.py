@@ -1,0 +1,193 @@
+"""Why is somebody stuck? The smallest sets of constraints whose joint removal lets her prediction change, and what blocks them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.audit.design import EXACT_LIMIT, make_design
+from budge.audit.run import _before, _population, make_source
+from budge.audit.sources import TableSource
+from budge.errors import BudgeError, DesignError
+from budge.interaction import InteractionModel
+from budge.models import as_predictor
+from budge.stats._checks import whole
+from budge.stress.relaxations import Relaxation, resolve
+from budge.stress.tally import tally
+
+__all__ = ["MinimalRelaxations", "hitting_sets", "minimal_relaxations"]
+
+Names = frozenset[str]
+BATCH = 24  # joint models compared at a time
+
+
+@dataclass(frozen=True)
+class MinimalRelaxations:
+    """For each stuck person, the smallest sets of relaxations that let the prediction change.
+
+    `table` has one row a person and set: `relaxations`, `size`, and `proven`: the witness is real in any case, and it is
+    proved that no part of the set would do (everything was listed); else that was found by draws. `blocking` gives for each
+    person the smallest sets that meet all of hers: while one of these is kept whole, no set found lets her out.
+    """
+
+    table: pd.DataFrame
+    stuck: tuple[Any, ...]
+    without: tuple[Any, ...]
+    proven_without: tuple[Any, ...]
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, person: Any) -> tuple[Names, ...]:
+        """The minimal sets of one person, the smallest first."""
+        return tuple(self.table.loc[[person], "relaxations"]) if person in self.table.index else ()
+
+    def blocking(self, person: Any) -> tuple[Names, ...]:
+        """The minimal sets of relaxations that meet every minimal set of this person."""
+        return hitting_sets(self.of(person))
+
+    @property
+    def counts(self) -> pd.Series:
+        """For how many stuck people each set is minimal, the most frequent first."""
+        named = self.table["relaxations"].map(lambda s: " + ".join(sorted(s)))
+        return named.value_counts()
+
+    def __str__(self) -> str:
+        most = self.info["max_size"]
+        lines = [f"{len(self.stuck):,} people are stuck; up to {most} relaxations were tried jointly."]
+        for text, count in self.counts.head(5).items():
+            lines.append(f"{text}: minimal for {count:,} people.")
+        if self.without:
+            proved = f" (proved for {len(self.proven_without):,})" if self.proven_without else ""
+            lines.append(f"{len(self.without):,} people stay stuck under every set tried{proved}.")
+        drawn = int((~self.table["proven"]).sum()) if len(self.table) else 0
+        if drawn:
+            lines.append(f"{drawn:,} sets were found by draws: a smaller one may have been missed.")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record."""
+        rows = [
+            {"person": label, "relaxations": sorted(row["relaxations"]), "proven": bool(row["proven"])} for label, row in self.table.iterrows()
+        ]
+        return {
+            "info": dict(self.info), "stuck": list(self.stuck), "table": rows, "without": list(self.without),
+            "blocking": {str(p): [sorted(b) for b in self.blocking(p)] for p in self.stuck},
+        }  # fmt: skip
+
+
+def minimal_relaxations(
+    model: Any,
+    X: Any,
+    im: InteractionModel,
+    relaxations: Any = None,
+    *,
+    target: Any,
+    max_size: int = 3,
+    n: int = 299,
+    seed: int = 0,
+    population: Any = "all",
+    exact_limit: int = EXACT_LIMIT,
+    on_invalid: Literal["error", "skip", "keep"] = "error",
+    check: bool = True,
+) -> MinimalRelaxations:
+    """The smallest sets of relaxations whose joint removal lets a stuck person's prediction change, all of them up to `max_size`.
+
+    A person is stuck if no point seen under `im` attains the target. Sets larger than one that works are not tried.
+
+    Examples
+    --------
+    >>> import pandas as pd, budge
+    >>> im = budge.InteractionModel([budge.Feature(name, "binary", actionable=False) for name in "abc"])
+    >>> X = pd.DataFrame({"a": [0], "b": [0], "c": [0]})
+    >>> found = minimal_relaxations(lambda t: ((t["a"] & t["b"]) | t["c"]), X, im, target=1)
+    >>> [sorted(s) for s in found.of(0)], [sorted(s) for s in found.blocking(0)]
+    ([['free c'], ['free a', 'free b']], [['free a', 'free c'], ['free b', 'free c']])
+    """
+    source = make_source(im, X, on_invalid)
+    assert isinstance(source, TableSource)
+    chosen, left_out = resolve(im, relaxations, source.frame)
+    most = min(whole(max_size, "max_size"), len(chosen))
+    predictor = as_predictor(model)
+    design = make_design(
+        target, classes=predictor.classes if predictor.output == "label" else None, n=n, seed=seed, exact_limit=exact_limit,
+        on_invalid=on_invalid, testing=False,
+    )  # fmt: skip
+    outputs = _before({"model": predictor}, design, source, check)[0]["model"]
+    asked = _population(population, source, outputs, design)
+    first = tally(predictor, [im], source, design, outputs, asked, purposes=["draw"])
+    stuck = asked & (first.hits[0] == 0) & ~source.invalid & (first.status[0] != "empty")
+    listed = first.method[0] == "exact"  # so far everything of this person was listed
+    found: dict[int, list[tuple[Names, bool]]] = {int(i): [] for i in np.flatnonzero(stuck)}
+    for size in range(1, most + 1):
+        lists_all = np.ones(len(source), dtype=bool)
+        combos = list(combinations(chosen, size))
+        for at in range(0, len(combos), BATCH):
+            _level(predictor, im, combos[at : at + BATCH], source, design, outputs, found, listed, lists_all)
+        listed = listed & lists_all
+    rows = [
+        {"person": source.labels[i], "relaxations": names, "size": len(names), "proven": bool(proven)}
+        for i, sets in found.items()
+        for names, proven in sets
+    ]
+    table = pd.DataFrame(rows, columns=["person", "relaxations", "size", "proven"]).set_index("person")
+    without = [i for i, sets in found.items() if not sets]
+    info = {"max_size": most, "relaxations": [r.name for r in chosen], "left_out": list(left_out), "n": n, "seed": seed, "target": design.target.describe()}
+    return MinimalRelaxations(
+        table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),
+        tuple(source.labels[i] for i in without if listed[i]), info,
+    )  # fmt: skip
+
+
+def _level(
+    predictor: Any, im: InteractionModel, combos: Sequence[tuple[Relaxation, ...]], source: TableSource, design: Any, outputs: Any,
+    found: dict[int, list[tuple[Names, bool]]], listed: npt.NDArray[np.bool_], lists_all: npt.NDArray[np.bool_],
+) -> None:  # fmt: skip
+    """Some joint relaxations of one size, for everybody who has no smaller one inside."""
+    sets = [frozenset(r.name for r in combo) for combo in combos]
+    wanted = np.zeros((len(sets) + 1, len(source)), dtype=bool)
+    for i, known in found.items():
+        for k, names in enumerate(sets, start=1):
+            wanted[k, i] = not any(smaller < names for smaller, _ in known)
+    who = np.asarray(wanted.any(axis=0))
+    keep = [k for k in range(1, len(sets) + 1) if wanted[k].any()]
+    if not keep:
+        return
+    models = [_joint(im, combos[k - 1]) for k in keep]
+    kept = wanted[[0, *keep]]
+    counted = tally(predictor, [im, *models], source, design, outputs, who, purposes=["draw"] * (len(keep) + 1), wanted=kept)
+    for row, k in enumerate(keep, start=1):
+        for i in np.flatnonzero(wanted[k]).tolist():
+            if counted.hits[row, i] > 0:
+                found[i].append((sets[k - 1], bool(listed[i])))
+            elif counted.method[row, i] != "exact" or counted.unresolved[row, i]:
+                lists_all[i] = False
+
+
+def _joint(im: InteractionModel, combo: Iterable[Relaxation]) -> InteractionModel:
+    model = im
+    for r in sorted(combo, key=lambda r: r.kind == "constraint"):  # edits of a constraint come before it is dropped
+        try:
+            model = r.edit(model)
+        except BudgeError as error:
+            raise DesignError(f"cannot be joined with the others: {error}", where=r.name) from error
+    return model
+
+
+def hitting_sets(sets: Iterable[Names]) -> tuple[Names, ...]:
+    """The minimal sets that meet all of these (Berge).
+
+    Examples
+    --------
+    >>> [sorted(s) for s in hitting_sets([frozenset("ab"), frozenset("bc")])]
+    [['b'], ['a', 'c']]
+    """
+    found: list[Names] = []
+    for k, given in enumerate(sets):
+        grown = {h if h & given else h | {name} for h in (found if k else [frozenset()]) for name in (given if not h & given else [""])}
+        found = [h for h in grown if not any(other < h for other in grown)]
+    return tuple(sorted(found, key=lambda s: (len(s), sorted(s))))

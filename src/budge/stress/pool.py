@@ -1,0 +1,213 @@
+"""Several interaction models over the same people: a part that they share is prepared once, and a point that they share is one.
+
+A relaxation changes a few parts and leaves the rest. So its reachable points are the product of the unchanged parts with a
+list of joint changes of the changed ones, and so are the original points. Relaxations whose changed parts overlap form a
+*bundle*. Two points of different bundles that are not reachable originally differ; within a bundle it is enough to compare
+the short lists. Distinct points are thus known without looking at points.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.interaction import InteractionModel
+from budge.parts import Part
+from budge.reach.plan import Plan, weight_in_bytes
+from budge.reach.prepare import Prepared, prepare_part
+from budge.reach.reacher import reacher
+
+__all__ = ["Bundle", "Changes", "Pool", "listed_size"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
+CACHE_BYTES = 256 * 2**20
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Sets whose changed parts overlap, and the columns and original parts that these cover."""
+
+    sets: tuple[int, ...]
+    columns: IntArray
+    base_parts: tuple[int, ...]  # numbers of the original's parts, in its order
+    parts: tuple[tuple[int, ...], ...]  # for each set, the numbers of its parts within the columns
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The joint changes within a bundle from one start: the original's first, then those that only relaxed sets have."""
+
+    base: int
+    new: FloatArray  # (changes, columns)
+    members: tuple[IntArray | None, ...]  # for each set, which changes it allows; None where they are too many or endless
+    shares: tuple[FloatArray | None, ...]  # their probabilities where these differ
+    sizes: FloatArray  # of each set within the bundle; NaN where not known
+    base_size: float
+    empty: tuple[bool, ...]
+    stays: tuple[bool, ...]
+    edits: tuple[IntArray, IntArray, FloatArray]  # of the new changes: which one, which feature, by how much
+
+    @property
+    def lone(self) -> bool:
+        """Whether the original stays here and every set is listed: then new points are original ones with a few cells changed."""
+        return self.base == 1 and all(m is not None for m in self.members) and all(w is None for w in self.shares)
+
+
+class Pool:
+    """The original interaction model (first) and others, with everything that they share."""
+
+    def __init__(self, models: Sequence[InteractionModel], limit: int) -> None:
+        self.models = tuple(models)
+        self.limit = limit
+        self.makers = [reacher(m) for m in models]
+        self.names = self.makers[0].names
+        self.parts: list[tuple[Part, str, IntArray]] = []
+        self._found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
+        self.ids = [[self._number(part, m.measure) for part in maker.parts] for m, maker in zip(models, self.makers)]
+        whole = [[self._number(part, m.measure) for part in m.parts] for m in models]
+        self._prepared: dict[tuple[int, bytes], Prepared] = {}
+        self._changes: dict[tuple[int, bytes], Changes] = {}
+        self._bytes = 0
+        self.bundles = self._bundles(whole)
+        self.bundle_of = {s: b for b, bundle in enumerate(self.bundles) for s in bundle.sets}
+
+    def _number(self, part: Part, measure: str) -> int:
+        alike = self._found.setdefault((measure, part.names), [])
+        for known in alike:
+            if self.parts[known][0] == part:
+                return known
+        place = {name: j for j, name in enumerate(self.names)}
+        self.parts.append((part, measure, np.array([place[n] for n in part.names], dtype=np.intp)))
+        alike.append(len(self.parts) - 1)
+        return alike[-1]
+
+    def _bundles(self, whole: Sequence[Sequence[int]]) -> list[Bundle]:
+        base = set(whole[0])
+        groups: list[tuple[set[int], set[int]]] = []  # (sets, original parts)
+        for s in range(1, len(self.models)):
+            sets, touched = {s}, base - set(whole[s])
+            for other in [g for g in groups if g[1] & touched]:
+                groups.remove(other)
+                sets, touched = sets | other[0], touched | other[1]
+            groups.append((sets, touched))
+        bundles = []
+        for sets, touched in groups:
+            cells = {int(j) for p in touched for j in self.parts[p][2]}
+            order = tuple(sorted(sets))
+            inside = tuple(tuple(p for p in self.ids[s] if int(self.parts[p][2][0]) in cells) for s in order)
+            bundles.append(Bundle(order, np.array(sorted(cells), dtype=np.intp), tuple(p for p in self.ids[0] if p in touched), inside))
+        return bundles
+
+    # -- one person -----------------------------------------------------------------------------------------------------
+
+    def prepared(self, number: int, row: FloatArray) -> Prepared:
+        """A part at the start of this row."""
+        part, measure, columns = self.parts[number]
+        start = row[columns]
+        key = (number, start.tobytes())
+        found = self._prepared.get(key)
+        if found is None:
+            found = prepare_part(part, dict(zip(part.names, start.tolist())), measure)
+            self._remember(weight_in_bytes(found))
+            self._prepared[key] = found
+        return found
+
+    def _remember(self, size: int) -> None:
+        self._bytes += size
+        if self._bytes > CACHE_BYTES:
+            self._prepared.clear()
+            self._changes.clear()
+            self._bytes = size
+
+    def plan(self, s: int, row: FloatArray) -> Plan:
+        """How the person of this row is drawn from set s."""
+        return Plan([self.prepared(number, row) for number in self.ids[s]], self.makers[s].columns)
+
+    def changes(self, b: int, row: FloatArray) -> Changes:
+        """What bundle b allows from this row, shared by all who stand alike there."""
+        bundle = self.bundles[b]
+        key = (b, row[bundle.columns].tobytes())
+        found = self._changes.get(key)
+        if found is None:
+            found = self._list(bundle, row)
+            self._remember(found.new.nbytes + sum(m.nbytes for m in found.members if m is not None) + 500)
+            self._changes[key] = found
+        return found
+
+    def _list(self, bundle: Bundle, row: FloatArray) -> Changes:
+        several = [bundle.base_parts, *bundle.parts]
+        prepared = [[self.prepared(p, row) for p in parts] for parts in several]
+        sizes = [listed_size(parts) for parts in prepared]
+        lists = [
+            joint(numbers, parts, bundle.columns, self) if size is not None and size <= self.limit else None
+            for numbers, parts, size in zip(several, prepared, sizes)
+        ]
+        known = [entry for entry in lists if entry is not None]
+        members: list[IntArray | None] = [None] * len(bundle.sets)
+        new = np.zeros((0, len(bundle.columns)))
+        base = 0 if lists[0] is None else len(lists[0][0])
+        if known and lists[0] is not None:
+            rows = np.concatenate([changes for changes, _ in known]) + 0.0
+            number, new = _numbered(rows, base)
+            at = base
+            for k, entry in enumerate(lists[1:]):
+                if entry is not None:
+                    members[k] = number[at : at + len(entry[0])]
+                    at += len(entry[0])
+        counted = np.array([np.nan if size is None else float(size) for size in sizes])
+        which, column = np.nonzero(new)
+        edits = (which, bundle.columns[column], new[which, column])
+        return Changes(
+            base, new, tuple(members), tuple(None if entry is None else entry[1] for entry in lists[1:]), counted[1:], float(counted[0]),
+            tuple(any(p.empty for p in parts) for parts in prepared[1:]), tuple(all(p.only_stays for p in parts) for parts in prepared[1:]),
+            edits,
+        )  # fmt: skip
+
+
+def listed_size(parts: Sequence[Prepared]) -> int | None:
+    """How many joint configurations; None where they cannot be listed."""
+    if any(p.size is None or (p.continuous and not p.only_stays) for p in parts):
+        return None
+    return math.prod(1 if p.continuous else int(p.size or 0) for p in parts)
+
+
+def joint(numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool) -> tuple[FloatArray, FloatArray | None]:
+    """Every joint change over the columns, the first part running fastest, and probabilities where these differ."""
+    size = listed_size(parts)
+    assert size is not None
+    changes = np.zeros((size, len(columns)))
+    shares: FloatArray | None = None
+    number = np.arange(size)
+    for at, part in zip(numbers, parts):
+        if part.continuous:
+            continue
+        listed: Any = part
+        moves, weights = listed.expand(), listed.shares()
+        pick = number % len(moves) if len(moves) else number
+        changes[:, np.searchsorted(columns, pool.parts[at][2])] = moves[pick]
+        number = number // max(len(moves), 1)
+        if weights is not None:
+            shares = weights[pick] * (1.0 if shares is None else shares)
+        elif shares is not None:
+            shares = shares / max(len(moves), 1)
+        elif any(getattr(p, "weights", None) is not None for p in parts):
+            shares = np.full(size, 1.0 / max(len(moves), 1))
+    return changes, shares
+
+
+def _numbered(rows: FloatArray, base: int) -> tuple[IntArray, FloatArray]:
+    """A number for each row, equal rows alike, the first `base` rows numbered in order; and the rows past these."""
+    if not rows.shape[1]:
+        return np.zeros(len(rows), dtype=np.intp), rows[:0]
+    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")  # by first appearance: the original's come first, in their order
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return rank[inverse.ravel()], rows[first[order][base:]]
