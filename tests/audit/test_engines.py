@@ -85,7 +85,14 @@ def test_results_are_the_same_to_the_bit_and_a_dead_worker_costs_one_block(tmp_p
     assert len(found) == 12
     assert {position: value for position, (value, _) in found} == {block: kit.draws(block) for block in range(12)}
     assert ({pid for _, (_, pid) in found} == {os.getpid()}) == here
-    assert kit.tries(tmp_path) == {block: 2 if block == 4 and not here else 1 for block in range(12)}
+    tries = kit.tries(tmp_path)
+    assert tries.pop(4) == (1 if here else 2)
+    assert tries.keys() == set(range(12)) - {4}
+    if type(engine).__name__ == "Client":  # Dask leaves results with the worker until they are fetched: these die with it
+        assert all(count <= 2 for count in tries.values())
+        assert sum(tries.values()) < 11 + 8
+    else:
+        assert set(tries.values()) == {1}
 
 
 @every(["loky", *CLUSTERS])
