@@ -1,0 +1,87 @@
+"""``budge study``: the paper's studies, each from one command to its table "paper | here | why they differ"."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from budge.cli import echo_json
+from budge.errors import InputError, MissingDependencyError, StorageError, nearest
+
+__all__ = ["STUDIES", "load", "register", "studies_folder"]
+
+#: The programs; each has ``run(quick=...)``, which returns a result that writes itself.
+STUDIES = ("german", "twitterbot", "recidivism", "transplant")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("study")(study)
+
+
+def study(
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tables, figures and page into this folder.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and draws: a trial of the program, not the study.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+) -> None:
+    """Run one of the paper's studies on its data and compare what comes out with what is printed."""
+    program = load(name)
+    try:
+        result = program.run(quick=quick)
+    except ImportError as error:
+        if error.name is not None and error.name.split(".")[0] in ("sklearn", "xgboost"):
+            raise MissingDependencyError(
+                f"the study trains models and needs {error.name.split('.')[0]}", where=name, remedy="pip install 'budge[models]'"
+            ) from error
+        raise
+    written = [] if out is None else result.write(out)
+    if as_json:
+        echo_json({**result.to_dict(), "files": [str(path) for path in written]})
+        return
+    _show(result)
+    for path in written:
+        typer.echo(f"Written: {path}")
+
+
+def _show(result: Any) -> None:
+    typer.echo(f"{result.title}\n")
+    if result.quick:
+        typer.echo("A quick run, on fewer rows or draws: these are not the numbers of the study.\n")
+    for figure, paper, here, why in result.comparison.itertuples(index=False):
+        typer.echo(f"{figure}\n    paper: {paper}\n    here:  {here}" + (f"\n    why:   {why}" if why else ""))
+
+
+def load(name: str) -> ModuleType:
+    """The program of a study, from the package or, in a checkout, from the folder ``studies`` beside ``src``."""
+    if name not in STUDIES:
+        raise InputError("no such study", where="name", got=name, remedy=nearest(name, STUDIES) or f"one of {', '.join(STUDIES)}")
+    folder = studies_folder()
+    if "budge.studies" not in sys.modules:
+        spec = importlib.util.spec_from_file_location(
+            "budge.studies", folder / "__init__.py", submodule_search_locations=[str(folder)]
+        )
+        assert spec is not None
+        assert spec.loader is not None
+        package = importlib.util.module_from_spec(spec)
+        sys.modules["budge.studies"] = package
+        spec.loader.exec_module(package)
+    return importlib.import_module(f"budge.studies.{name}")
+
+
+def studies_folder() -> Path:
+    """Where the programs and their spec files are."""
+    package = Path(__file__).resolve().parents[1]
+    places = [package / "studies", package.parents[1] / "studies"]
+    for place in places:
+        if (place / "__init__.py").is_file():
+            return place
+    raise StorageError(
+        "the studies are not installed", where="studies", got=", ".join(map(str, places)), remedy="run from a checkout of the project"
+    )
