@@ -259,6 +259,9 @@ FEATURES: dict[str, tuple[str, str]] = {
     "direction without an order": ("{type: category, levels: [a, b], direction: increase}", "needs ordered levels"),
     "impossible weights": ("{type: category, levels: [a, b], distribution: {weights: {a: -1, b: 2}}}", "weights must be finite and not negative"),
     "weights that are all zero": ("{type: category, levels: [a, b], distribution: {weights: {a: 0, b: 0}}}", "all weights are zero"),
+    "log from below 0": ("{type: real, bounds: [-3, 5], distribution: log}", r"a log distribution needs bounds above 0 \(got \[-3.0, 5.0\]\)"),
+    "no listed value within the bounds": ("{type: integer, bounds: [0, 5], distribution: {empirical: [9, 10]}}", "lists no value between 0 and 5"),
+    "a listed fraction": ("{type: integer, bounds: [0, 5], distribution: {empirical: [1.5]}}", r"are whole \(got 1.5\)"),
     "weights on an unknown level": ("{type: category, levels: [a, b], distribution: {weights: {c: 1}}}", "not declared"),
 }  # fmt: skip
 
@@ -306,6 +309,8 @@ CONSTRAINTS: dict[str, tuple[str, str]] = {
     "matrix of the wrong size": ("reachability: {features: [rent], values: [[0], [1]], reachable: [[1, 1, 1], [0, 1, 1], [0, 0, 1]]}", r"square matrix of 2 × 2.*3 ×"),
     "rows of the wrong width": ("reachability: {features: [rent], values: [[0, 1], [1, 0]]}", "every row needs 1 entries"),
     "duplicate values": ("reachability: {features: [rent], values: [[0], [1], [0]]}", "listed twice"),
+    "a value that is nothing": ("reachability: {features: [rent], values: [[null], [1]]}", r"a text, a number or a truth value \(got None\)"),
+    "a value that is a mapping": ("reachability: {features: [rent], values: [[{a: 1}], [1]]}", "a text, a number or a truth value"),
     "scale 0": ("directional_linkage: {source: years, targets: {age: 0}}", r"targets\.age.*finite number other than 0 \(got 0\)"),
     "scale NaN": ("directional_linkage: {source: years, targets: {age: .nan}}", r"finite number other than 0 \(got nan\)"),
     "scale infinite": ("directional_linkage: {source: years, targets: {age: .inf}}", r"finite number other than 0 \(got inf\)"),
@@ -385,6 +390,8 @@ EFFECTS: dict[str, tuple[str, str]] = {
         "would make years .* a fraction.*round: true",
     ),
     "clips outside the bounds": ('{feature: years, add: "1", clip: [0, 70]}', "reaches outside the bounds of years"),
+    "an unknown level": ("{feature: housing, set: \"'onw'\"}", "housing has no such level .*'onw'"),
+    "a number for a level": ('{feature: housing, set: "3.5"}', "housing has no such level .*3.5"),
     "on a fixed column": ('{feature: plain, set: "1"}', "fixed without a type"),
 }
 

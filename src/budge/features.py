@@ -202,9 +202,11 @@ class Feature:
         values = self.distribution.values
         odd = [v for v in values if self.discrete and v != int(v)]
         if odd:
-            return [Problem(where, f"a {self.type} feature holds whole numbers", odd[0])]
+            return [Problem(where, f"the values of a feature of type {self.type} are whole", odd[0])]
         if not any(low <= v <= high for v in values):
-            return [Problem(where, f"lists no value between {low:g} and {high:g}", list(values[:6]), "list values within the bounds")]
+            return [
+                Problem(where, f"lists no value between {low:g} and {high:g}", list(values[:6]), "list values within the bounds")
+            ]
         return []
 
     def _bound_problems(self, place: str) -> list[Problem]:

@@ -66,7 +66,7 @@ def features(draw: st.DrawFn, name: str) -> Feature:
             "direction": draw(st.sampled_from([None, "increase", "decrease"])),
         }
         if draw(st.booleans()):
-            values = draw(st.lists(st.integers(-9, 9), min_size=1, max_size=3))
+            values = [end for end in (low, high, low) if math.isfinite(end)] or [0, 7, 7]
             options["distribution"] = draw(st.sampled_from([Distribution("uniform"), Distribution("empirical", tuple(values))]))
     return Feature(name, kind, **options)
 

@@ -125,13 +125,14 @@ class Work:
         if not len(places):
             return {}
         owner = np.searchsorted(starts, places, side="right") - 1
+        firsts, begin = np.unique(owner, return_index=True)
         if chunk.values is None or not isinstance(block.source, TableSource):
-            firsts, at = np.unique(owner, return_index=True)
-            return {int(k): int(places[j]) for k, j in zip(firsts, at)}
-        distance = _far(block.source, chunk.values[places], block.source.values[np.array(chunk.people)[owner]])
-        order = np.lexsort((places, distance, owner))
-        firsts, at = np.unique(owner[order], return_index=True)
-        return {int(k): int(places[order[j]]) for k, j in zip(firsts, at)}
+            return {int(k): int(places[j]) for k, j in zip(firsts, begin)}
+        distance = _far(block.source, chunk.values, places, np.array(chunk.people)[owner])
+        least = np.repeat(np.minimum.reduceat(distance, begin), np.diff(np.r_[begin, len(places)]))
+        candidates = np.flatnonzero(distance == least)
+        chosen = candidates[np.searchsorted(candidates, begin)]  # the first of the nearest in each person's run
+        return {int(k): int(places[j]) for k, j in zip(firsts, chosen)}
 
     def _confirm(
         self, predictor: Predictor, block: Block, name: str, chunk: Chunk, nearest: Mapping[int, int]
@@ -199,19 +200,22 @@ class Work:
         return True
 
 
-def _far(source: TableSource, points: FloatArray, starts: FloatArray) -> FloatArray:
+def _far(source: TableSource, values: FloatArray, places: npt.NDArray[np.intp], people: npt.NDArray[np.intp]) -> FloatArray:
     """How far each point is from its start: moves in units of the feature's range, one for another level."""
-    total = np.zeros(len(points))
+    total = np.zeros(len(places))
     for j, f in enumerate(source.model.features):
         if f.name not in source.model.moving:
             continue
-        moved = np.abs(points[:, j] - starts[:, j])
+        moved = values[places, j] - source.values[people, j]
         if f.type == "category" and not f.ordered:
-            total += moved > 0
+            total += moved != 0
             continue
         low, high = f.range
         span = high - low if np.isfinite(high - low) and high > low else 1.0
-        total += np.nan_to_num(moved) / span
+        np.abs(moved, out=moved)
+        if f.missing == "fixed":
+            moved = np.nan_to_num(moved)
+        total += moved / span if span != 1.0 else moved
     return total
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -80,7 +81,6 @@ class TableSource:
     frame: pd.DataFrame
     values: FloatArray
     invalid: npt.NDArray[np.bool_]
-    _plans: dict[int, Plan] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         return len(self.values)
@@ -102,22 +102,33 @@ class TableSource:
         """The people from start to stop."""
         return TableSource(self.model, self.frame.iloc[start:stop], self.values[start:stop], self.invalid[start:stop])
 
+    @cached_property
+    def _statuses(self) -> list[str]:
+        """Everybody's status at once."""
+        maker = reacher(self.model)
+        found = maker.statuses(self.values, [maker.plan(row) for row in self.values])
+        return ["invalid_start" if bad else status for bad, status in zip(self.invalid, found)]
+
+    @cached_property
+    def _free_to_move(self) -> npt.NDArray[np.bool_]:
+        """Who has a continuous feature that moves by itself."""
+        maker = reacher(self.model)
+        moves = np.zeros(len(self), dtype=bool)
+        for f, j in zip(maker.free, maker.free_columns):
+            low, high = f.moves(self.values[:, j])
+            moves |= low < high
+        return moves
+
     def _plan(self, i: int) -> Plan:
         return reacher(self.model).plan(self.values[i])
 
     def status(self, i: int) -> str:
         """ok, fixed, empty or invalid_start."""
-        if self.invalid[i]:
-            return "invalid_start"
-        return reacher(self.model).status(self.values[i], self._plan(i))
+        return self._statuses[i]
 
     def size(self, i: int) -> int | None:
         """The number of reachable points, where they can be listed."""
-        maker = reacher(self.model)
-        if self.model.effects:
-            return None
-        row = self.values[i]
-        if any(low < high for low, high in (f.moves(row[j]) for f, j in zip(maker.free, maker.free_columns))):
+        if self.model.effects or self._free_to_move[i]:
             return None
         plan = self._plan(i)
         return plan.size if plan.size is not None else (1 if plan.only_stays else None)
@@ -144,19 +155,16 @@ class TableSource:
         step = max(1, CHUNK_ROWS // n)
         for at in range(0, len(people), step):
             some = list(people[at : at + step])
-            values = np.empty((len(some) * n, self.values.shape[1]))
-            weights, bound = None, 1.0
-            for k, i in enumerate(some):
-                out = values[k * n : (k + 1) * n]
-                plan = self._plan(i)
-                if proposal is None:
-                    maker.draw(self.values[i], plan, keys[at + k], n, seed, purpose, out)
-                    continue
-                plan, weigh = Proposal.of(self.model, proposal).applied(plan, maker, self.values[i])
-                maker.draw(self.values[i], plan, keys[at + k], n, seed, purpose, out)
-                weights = np.empty(len(values)) if weights is None else weights
-                weights[k * n : (k + 1) * n] = weigh(out)
-                bound = max(bound, weigh.bound)
+            some_keys, weights, bound = keys[at : at + step], None, 1.0
+            if proposal is None:
+                values = maker.draw_many(self.values[some], [self._plan(i) for i in some], some_keys, n, seed, purpose)
+            else:
+                values, weights = np.empty((len(some) * n, self.values.shape[1])), np.empty(len(some) * n)
+                for k, (i, key) in enumerate(zip(some, some_keys)):
+                    part = slice(k * n, (k + 1) * n)
+                    plan, weigh = Proposal.of(self.model, proposal).applied(self._plan(i), maker, self.values[i])
+                    maker.draw(self.values[i], plan, key, n, seed, purpose, values[part])
+                    weights[part], bound = weigh(values[part]), max(bound, weigh.bound)
             yield Chunk(some, [n] * len(some), self._decode(values, some, [n] * len(some)), values, weights, bound)
 
     def _chunk(self, batch: list[tuple[int, FloatArray, FloatArray | None]]) -> Chunk:
