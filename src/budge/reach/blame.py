@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from budge.constraints import Constraint
 from budge.errors import DrawError, SolverError
 from budge.parts import Part
+from budge.reach.forms import forms_of
 from budge.reach.prepare import prepare_part
 
 __all__ = ["blame"]
@@ -15,16 +16,19 @@ __all__ = ["blame"]
 def blame(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
     """Constraints (and limits of features) that clash at x, none of which can be left out.
 
-    The solver tells; where it cannot decide, because something is not linear, the part is listed again without one
+    The solver tells where all is linear; elsewhere it would have to search, and the part is listed again without one
     constraint after the other.
     """
     from budge.reach.milp import clash
 
-    try:
-        found = clash(part, x)
-    except SolverError:
-        found = ()
-    return found or _by_listing(part, x)
+    if all(forms_of(part).formula(c, x) is not None for c in part.constraints):
+        try:
+            found = clash(part, x)
+        except SolverError:
+            found = ()
+        if found:
+            return found
+    return _by_listing(part, x)
 
 
 def _by_listing(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
