@@ -136,17 +136,15 @@ class TableSource:
     def exact(self, people: Sequence[int]) -> Iterator[Chunk]:
         """All points of these people."""
         maker = reacher(self.model)
-        batch: list[tuple[int, FloatArray, FloatArray | None]] = []
+        batch: list[int] = []
         rows = 0
-        for i in people:
-            points, weights = maker.expand(self.values[i], self._plan(i))
-            batch.append((i, points, weights))
-            rows += len(points)
-            if rows >= CHUNK_ROWS:
-                yield self._chunk(batch)
+        for at, i in enumerate(people):
+            batch.append(i)
+            rows += self._plan(i).size or 0
+            if rows >= CHUNK_ROWS or at == len(people) - 1:
+                values, counts, weights = maker.expand_many(self.values[batch], [self._plan(k) for k in batch])
+                yield Chunk(batch, counts, self._decode(values, batch, counts), values, weights)
                 batch, rows = [], 0
-        if batch:
-            yield self._chunk(batch)
 
     def draws(self, people: Sequence[int], n: int, seed: int, purpose: str, proposal: Any = None) -> Iterator[Chunk]:
         """n draws for each of these people."""
@@ -166,13 +164,6 @@ class TableSource:
                     maker.draw(self.values[i], plan, key, n, seed, purpose, values[part])
                     weights[part], bound = weigh(values[part]), max(bound, weigh.bound)
             yield Chunk(some, [n] * len(some), self._decode(values, some, [n] * len(some)), values, weights, bound)
-
-    def _chunk(self, batch: list[tuple[int, FloatArray, FloatArray | None]]) -> Chunk:
-        people, counts = [i for i, _, _ in batch], [len(points) for _, points, _ in batch]
-        values = np.concatenate([points for _, points, _ in batch])
-        weighted = any(w is not None for _, _, w in batch)
-        weights = np.concatenate([np.full(len(p), 1.0 / len(p)) if w is None else w for _, p, w in batch]) if weighted else None
-        return Chunk(people, counts, self._decode(values, people, counts), values, weights)
 
     def _decode(self, values: FloatArray, people: list[int], counts: list[int]) -> pd.DataFrame:
         return self.model.coding.decode(values, self.frame, np.repeat(np.array(people, dtype=np.intp), counts))

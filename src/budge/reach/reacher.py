@@ -215,6 +215,27 @@ class Reacher:
                 weights = shares[pick] * (1.0 if weights is None else weights)
         return values, None if weights is None else weights * (1.0 / weights.sum())
 
+    def expand_many(self, rows: FloatArray, plans: Sequence[Plan]) -> tuple[FloatArray, list[int], FloatArray | None]:
+        """Every reachable point of many people, person by person; how many each has; probabilities where they differ."""
+        sizes = [plan.size or 0 for plan in plans]
+        out = np.empty((len(self.names), sum(sizes)))
+        for j in range(len(self.names)):
+            out[j] = np.repeat(rows[:, j], sizes)
+        weights: FloatArray | None = None
+        end = np.cumsum(sizes)
+        for row, plan, size, stop in zip(rows, plans, sizes, end):
+            part = slice(stop - size, stop)
+            if not plan.others and len(plan.packs) == 1:  # the pack is the list
+                out[plan.packs[0].columns, part] += plan.packs[0].table
+                continue
+            points, shares = self.expand(row, plan)
+            out[:, part] = points.T
+            if shares is not None:
+                if weights is None:
+                    weights = np.repeat(1.0 / np.array(sizes), sizes)
+                weights[part] = shares
+        return out.T, sizes, weights
+
     def diagnostics(self, plan: Plan) -> tuple[PartDiagnostics, ...]:
         """How each part was drawn."""
         lone = [PartDiagnostics((f.name,), "box", 1) for f in self.free]
