@@ -110,7 +110,7 @@ class Distribution:
         coded = [float(levels.index(v)) if levels is not None else float(v) for v in self.values]
         raw = np.asarray(self.weights if self.kind == "weights" else np.ones(len(coded)), dtype=float)
         values, inverse = np.unique(np.asarray(coded), return_inverse=True)
-        return values, np.bincount(inverse.ravel(), weights=raw, minlength=len(values))
+        return np.asarray(values, dtype=float), np.asarray(np.bincount(inverse.ravel(), weights=raw, minlength=len(values)), dtype=float)
 
     def density(self, values: npt.ArrayLike, levels: tuple[Any, ...] | None) -> FloatArray:
         """Unnormalised weight of each value."""

@@ -56,7 +56,8 @@ def dials(n: int, seed: int = 0) -> tuple[pd.DataFrame, budge.InteractionModel]:
     rng = np.random.default_rng(seed)
     rate = rng.choice([0.0, 0.01, 0.05, 0.1, 0.3, 0.7, 1.0], n)
     X = pd.DataFrame({"dial": 0.5, "rate": rate, "who": np.arange(n)})
-    im = budge.InteractionModel([Feature("dial", "real", bounds=(0, 1)), Feature("rate", "real", actionable=False), Feature("who", "integer", actionable=False)])
+    still = [Feature("rate", "real", actionable=False), Feature("who", "integer", actionable=False)]
+    im = budge.InteractionModel([Feature("dial", "real", bounds=(0, 1)), *still])
     return X, im
 
 

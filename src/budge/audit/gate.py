@@ -94,16 +94,16 @@ def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
             raise InputError(
                 "no such column in the table", where="fail-if", got=column, remedy=nearest(column, map(str, table.columns))
             )
-        values = table[column]
-        if values.dtype.kind in "biuf":
-            env[layer, column] = values.to_numpy(dtype=float)
+        cells = table[column]
+        if cells.dtype.kind in "biuf":
+            env[layer, column] = cells.to_numpy(dtype=float)
         else:
             names = sorted(
-                {str(v) for v in values}
+                {str(v) for v in cells}
                 | {"below", "above", "inconclusive", "ok", "fixed", "empty", "invalid_start", "exact", "sample"}
             )
             levels[column] = names
-            env[layer, column] = np.array([names.index(str(v)) for v in values], dtype=float)
+            env[layer, column] = np.array([names.index(str(v)) for v in cells], dtype=float)
     values = np.broadcast_to(np.asarray(parsed.evaluate(env, levels=levels), dtype=float), (len(table),))
     if name in ("share", "count") and not parsed.is_boolean:
         raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)

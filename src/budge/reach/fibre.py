@@ -192,9 +192,21 @@ class Mixed:
         return counts
 
     @cached_property
-    def _extent(self) -> tuple[IntArray, FloatArray]:
-        """Dimension and volume of the fibre, for each cell and configuration; volume 0 where there is none."""
+    def _dimensions(self) -> IntArray:
+        """Dimension of the fibre, for each cell and configuration; -1 where there is none."""
         dims = np.full((len(self.cells), self.size_rows), -1, dtype=np.int64)
+        real = [j for j, c in enumerate(self.coordinates) if not c.whole]
+        for i, (low, high, exists, coupled) in enumerate(self._boxes):
+            joint = set(self._coupled_places(coupled)) if coupled else set()
+            free = [j for j in real if j not in joint]
+            dims[i] = np.where(exists, (high[:, free] - low[:, free] > TINY * np.maximum(1.0, np.abs(low[:, free]))).sum(axis=1), -1)
+            for at in np.flatnonzero(exists) if joint else ():
+                dims[i, at] += self._polytope(int(at), low, high, coupled).dimension
+        return dims
+
+    @cached_property
+    def _volumes(self) -> FloatArray:
+        """Volume of the fibre in its own dimension, for each cell and configuration; 0 where there is none."""
         volumes = np.zeros((len(self.cells), self.size_rows))
         real = [j for j, c in enumerate(self.coordinates) if not c.whole]
         for i, (low, high, exists, coupled) in enumerate(self._boxes):
@@ -207,14 +219,10 @@ class Mixed:
                 if origin is not None:
                     with np.errstate(divide="ignore", invalid="ignore"):
                         wide[:, column] = np.log((origin + high[:, j]) / (origin + low[:, j]))
-            dims[i] = np.where(exists, open_.sum(axis=1), -1)
             volumes[i] = np.where(exists, np.where(open_, wide, 1.0).prod(axis=1), 0.0)
-            if joint:
-                for at in np.flatnonzero(exists):
-                    shape = self._polytope(int(at), low, high, coupled)
-                    dims[i, at] += shape.dimension
-                    volumes[i, at] *= shape.volume
-        return dims, volumes
+            for at in np.flatnonzero(exists) if joint else ():
+                volumes[i, at] *= self._polytope(int(at), low, high, coupled).volume
+        return volumes
 
     @cached_property
     def exists(self) -> BoolArray:
@@ -225,10 +233,9 @@ class Mixed:
     def row_weights(self) -> tuple[FloatArray | None, IntArray]:
         """Weights of the configurations (None: by their counts alone) and these counts."""
         counts = np.where(self.exists, self._counts, 0)
-        if self.measure == "volume":
-            dims, volumes = self._extent
-            top = dims.max(initial=0)
-            return np.where(dims == top, volumes, 0.0).sum(axis=0) * counts * (1.0 if self.weights is None else self.weights), counts
+        if self.measure == "volume" and self.exists.sum() > 1:
+            top = np.where(self._dimensions == self._dimensions.max(), self._volumes, 0.0).sum(axis=0)
+            return top * counts * (1.0 if self.weights is None else self.weights), counts
         return (None if self.weights is None else self.weights * counts), counts
 
     @cached_property
@@ -246,8 +253,7 @@ class Mixed:
         """Cumulative share of each cell, for configurations with several; None with one cell."""
         if len(self.cells) == 1:
             return None
-        dims, volumes = self._extent
-        largest = np.where(dims == dims.max(axis=0), volumes, 0.0)
+        largest = np.where(self._dimensions == self._dimensions.max(axis=0), self._volumes, 0.0)
         total = largest.sum(axis=0)
         return np.cumsum(np.divide(largest, total, out=np.zeros_like(largest), where=total > 0), axis=0)
 
@@ -264,7 +270,7 @@ class Mixed:
     @cached_property
     def only_stays(self) -> bool:
         """Whether the only feasible change is none."""
-        if self.exists.sum() != 1 or self._counts[self.exists].sum() != 1 or self._extent[0].max() > 0:
+        if self.exists.sum() != 1 or self._counts[self.exists].sum() != 1 or self._dimensions.max() > 0:
             return False
         here = np.flatnonzero(self.exists)
         for low, high, exists, coupled in self._boxes:
@@ -300,9 +306,7 @@ class Mixed:
     @cached_property
     def measures_differ(self) -> bool:
         """Whether equal configurations and equal volumes are two different laws here."""
-        dims, volumes = self._extent
-        alive = self.exists
-        per_row = np.where(dims == dims.max(), volumes, 0.0).sum(axis=0)[alive]
+        per_row = np.where(self._dimensions == self._dimensions.max(), self._volumes, 0.0).sum(axis=0)[self.exists]
         return bool(len(per_row) > 1 and np.ptp(per_row) > 1e-9 * per_row.max())
 
     # -- drawing ---------------------------------------------------------------------------------------------------
