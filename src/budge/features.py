@@ -254,7 +254,7 @@ class Feature:
             found.append(Problem(where, "a level is a text, a number or a truth value", list(self.levels)))
         elif any(isinstance(level, float) and not math.isfinite(level) for level in self.levels):
             found.append(Problem(where, "a level must be finite", list(self.levels)))
-        elif len({(isinstance(level, bool), level) for level in self.levels}) < len(self.levels):
+        elif len(set(self.levels)) < len(self.levels):
             found.append(Problem(where, "a level is listed twice", list(self.levels)))
         elif len(self.levels) < 2:
             found.append(

@@ -399,7 +399,7 @@ def _record(value: Any) -> Any:
     except SpecError:
         function: Any = getattr(value, "function", None) or getattr(value, "draw", None)
         code = getattr(function, "__code__", None)
-        body = [code.co_code.hex(), repr(code.co_consts), repr(code.co_names)] if code else repr(value)
+        body = repr(value) if code is None else _code_record(code)
         record = {type(value).__name__: body}
         record["of"] = list(getattr(value, "scope", ())) or str(getattr(value, "feature", None) or getattr(value, "name", None))
     if isinstance(record, dict):  # a name is a label, not content
@@ -409,3 +409,9 @@ def _record(value: Any) -> Any:
             if k != "name"
         }
     return record
+
+
+def _code_record(code: Any) -> list[Any]:
+    """What a function does, as far as its compiled code tells: no addresses, no file names."""
+    constants = [_code_record(c) if hasattr(c, "co_code") else repr(c) for c in code.co_consts]
+    return [code.co_code.hex(), constants, list(code.co_names)]

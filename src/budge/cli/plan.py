@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 
 from budge import plan as planning
 from budge.cli import echo_json
-from budge.errors import DesignError, OutputExistsError, StorageError
+from budge.cli.figures import check_figure, write_figure
+from budge.errors import DesignError
 from budge.stats._checks import number
 
 __all__ = ["register"]
@@ -77,7 +77,8 @@ def plan(
     calls = planning.expected_calls(aim.rate, aim.stable, people=people, rule=rule)
     given = None if n is None else _given(n, threshold, alpha, power, aim.rate, claim)
     if figure is not None:
-        _write(figure, drawn.svg(), overwrite)
+        check_figure(figure, overwrite)
+        write_figure(figure, drawn.svg())
     if as_json:
         record: dict[str, Any] = {
             "threshold": aim.threshold,
@@ -122,25 +123,3 @@ def _given(n: int, threshold: float, alpha: float, power: float, rate: float, cl
     side = "at most" if claim == "below" else "at least"
     text = f"{found}; the claim is shown by {side} {last} hits; at rho {rate:g} the power is {reached:.4g}"
     return text, {**found.to_dict(), "critical_hits": last, "power_at_rate": reached, "power_rate": rate}
-
-
-def _write(path: Path, text: str, overwrite: bool) -> None:
-    """Write the figure whole or not at all."""
-    if path.suffix.lower() != ".svg":
-        raise DesignError("the figure is an SVG file", where="--figure", got=str(path), remedy="give a name that ends in .svg")
-    if path.exists() and not overwrite:
-        raise OutputExistsError(
-            "the figure exists", where="--figure", got=str(path), remedy="choose another name, or --overwrite"
-        )
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StorageError(
-            f"the figure cannot be written: {error.strerror}",
-            where="--figure",
-            got=str(path),
-            remedy="choose a folder that can be written to",
-        ) from error

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import pandas as pd
 import typer
 
-from budge.errors import DataError, MissingDependencyError, StorageError
+from budge.errors import DataError, InputError, MissingDependencyError, StorageError
 
-__all__ = ["progress_bar", "read_people", "show_table"]
+__all__ = ["people_of", "progress_bar", "read_people", "show_table"]
 
 
 def read_people(path: Path) -> pd.DataFrame:
@@ -76,3 +76,12 @@ def _cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and value != value):
         return "–"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def people_of(data: Path, drop: Sequence[str] | None) -> pd.DataFrame:
+    """The table without the columns that are not for the model."""
+    people = read_people(data)
+    gone = [c for c in drop or () if c not in people.columns]
+    if gone:
+        raise InputError("no such column", where="--drop", got=gone[0])
+    return people.drop(columns=list(drop or ()))

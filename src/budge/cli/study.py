@@ -29,12 +29,15 @@ def study(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tables, figures and page into this folder.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and draws: a trial of the program, not the study.")] = False,
+    data: Annotated[Path | None, typer.Option("--data", help="Your own copy of rearrest_NY (recidivism only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
     """Run one of the paper's studies on its data and compare what comes out with what is printed."""
     program = load(name)
+    if data is not None and name != "recidivism":
+        raise InputError("only the recidivism study takes a file of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead")
     try:
-        result = program.run(quick=quick)
+        result = program.run(quick=quick) if data is None else program.run(quick=quick, path=data)
     except ImportError as error:
         if error.name is not None and error.name.split(".")[0] in ("sklearn", "xgboost"):
             raise MissingDependencyError(
