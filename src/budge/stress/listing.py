@@ -145,8 +145,8 @@ class Listing:
             parts = None if mass is None else (hit[:at].reshape(-1, size) @ mass).tolist()
             first = 0
             for b, changes in self.lone:
-                for s, members in zip(self.pool.bundles[b].sets, changes.members):
-                    places = [0 if m == 0 else first + m for m in members.tolist()]  # type: ignore[union-attr]
+                for s, members in zip(self.pool.bundles[b].sets, changes.places):
+                    places = [first + m if m else 0 for m in members]
                     total = sum([hits[p] for p in places])
                     away = 0 if gone is None else sum([gone[p] for p in places])
                     share = None if parts is None else sum([parts[p] for p in places]) / len(places)
@@ -226,13 +226,14 @@ def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Chang
     if not able[0] or size is None or size > pool.limit or size == 0:
         return None
     found = Listing(pool, person, base, tuple(1 if p.continuous else int(p.size or 0) for p in base), points=size)
+    all_able = all(able)
     for b, (bundle, changes) in enumerate(zip(pool.bundles, every)):
         each = size // max(changes.base, 1)
-        able_here = [able[s] and not empty and each * count <= pool.limit for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)]
-        if changes.lone and all(able_here):
+        if changes.lone and all_able and not changes.some_empty and size * changes.largest <= pool.limit:
             found.lone.append((b, changes))
             found.points += size * len(changes.new)
             continue
+        able_here = [able[s] and not empty and each * count <= pool.limit for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)]
         listed = [(s, m) for s, m, fine in zip(bundle.sets, changes.members, able_here) if m is not None and fine]
         if not listed:
             continue

@@ -52,11 +52,10 @@ class Changes:
     empty: tuple[bool, ...]
     stays: tuple[bool, ...]
     edits: tuple[IntArray, IntArray, FloatArray]  # of the new changes: which one, which feature, by how much
-
-    @property
-    def lone(self) -> bool:
-        """Whether the original stays here and every set is listed: then new points are original ones with a few cells changed."""
-        return self.base == 1 and all(m is not None for m in self.members) and all(w is None for w in self.shares)
+    lone: bool  # the original stays here and every set is listed: new points are original ones with a few cells changed
+    places: tuple[tuple[int, ...], ...]  # of lone bundles: the members as plain numbers
+    largest: float  # the largest set within the bundle
+    some_empty: bool
 
 
 class Pool:
@@ -75,7 +74,8 @@ class Pool:
         self._changes: dict[tuple[int, bytes], Changes] = {}
         self._bytes = 0
         self.bundles = self._bundles(whole)
-        self.bundle_of = {s: b for b, bundle in enumerate(self.bundles) for s in bundle.sets}
+        self.order = np.array([s for bundle in self.bundles for s in bundle.sets], dtype=np.intp)  # sets, bundle by bundle
+        self.owner = np.array([b for b, bundle in enumerate(self.bundles) for _ in bundle.sets], dtype=np.intp)
 
     def _number(self, part: Part, measure: str) -> int:
         alike = self._found.setdefault((measure, part.names), [])
@@ -163,10 +163,12 @@ class Pool:
         counted = np.array([np.nan if size is None else float(size) for size in sizes])
         which, column = np.nonzero(new)
         edits = (which, bundle.columns[column], new[which, column])
+        lone = base == 1 and all(m is not None for m in members) and all(entry is None or entry[1] is None for entry in lists[1:])
         return Changes(
             base, new, tuple(members), tuple(None if entry is None else entry[1] for entry in lists[1:]), counted[1:], float(counted[0]),
             tuple(any(p.empty for p in parts) for parts in prepared[1:]), tuple(all(p.only_stays for p in parts) for parts in prepared[1:]),
-            edits,
+            edits, lone, tuple(tuple(m.tolist()) for m in members if m is not None) if lone else (), float(np.nan_to_num(counted[1:]).max(initial=0.0)),
+            any(p.empty for parts in prepared[1:] for p in parts),
         )  # fmt: skip
 
 

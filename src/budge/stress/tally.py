@@ -157,18 +157,22 @@ def _statuses(
         found.status[0, i] = "fixed"
     for bundle, changes in zip(pool.bundles, every):
         inside = bundle.base_parts
-        if empty or any(changes.empty):
+        if empty or changes.some_empty:
             hopeless = any(number not in inside for number in empty)
             for s, own in zip(bundle.sets, changes.empty):
                 if own or hopeless:
                     found.status[s, i] = "empty"
-        if not movers.difference(inside):
+        if len(movers) <= len(inside) and not movers.difference(inside):
             for s, stays in zip(bundle.sets, changes.stays):
                 if stays and found.status[s, i] == "ok":
                     found.status[s, i] = "fixed"
-        rest = listed_size([p for number, p in base.items() if number not in inside]) if size is None or not size else None
-        others = size / changes.base_size if size else (np.nan if rest is None else rest)
-        found.size[bundle.sets, i] = changes.sizes * others
+    if size and len(pool.order):
+        others = size / np.array([changes.base_size for changes in every])
+        found.size[pool.order, i] = np.concatenate([changes.sizes for changes in every]) * others[pool.owner]
+    else:  # the original is empty or endless: a relaxed set need not be
+        for bundle, changes in zip(pool.bundles, every):
+            rest = listed_size([p for number, p in base.items() if number not in bundle.base_parts])
+            found.size[list(bundle.sets), i] = changes.sizes * (np.nan if rest is None else rest)
     acts = moves[:, i].copy()
     for s, model in enumerate(pool.models):
         acts[s] |= bool(model.effects)

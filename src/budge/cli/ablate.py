@@ -1,0 +1,75 @@
+"""``budge ablate``: which constraint is to blame?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.figures import check_figure, write_figure
+from budge.cli.shared import people_of, progress_bar, show_table
+from budge.errors import InputError
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("ablate")(_ablate)
+
+
+def _ablate(
+    spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
+    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
+    model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    relax: Annotated[list[str] | None, typer.Option(help="One of the relaxations by name; all of them unless given.")] = None,
+    method: Annotated[str, typer.Option(help="both (default), or paired: the paper's probe.")] = "both",
+    stuck: Annotated[int, typer.Option(help="Also the smallest sets of up to so many relaxations that free those who are stuck.")] = 0,
+    threshold: Annotated[float, typer.Option(help="The threshold below which people are counted.")] = 0.1,
+    alpha: Annotated[float, typer.Option(help="The error of an interval.")] = 0.05,
+    n: Annotated[int | None, typer.Option("-n", help="Draws for each set that is not listed; from the plan unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    population: Annotated[str, typer.Option(help="all, outside, or a query such as 'age < 30'.")] = "all",
+    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    figure: Annotated[Path | None, typer.Option(help="Write a figure as an SVG file.")] = None,
+    kind: Annotated[str, typer.Option(help="The figure: gain or cdf.")] = "gain",
+    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Relax each constraint in turn and see how responsiveness changes."""
+    from budge.interaction import InteractionModel
+    from budge.models import as_predictor
+    from budge.stress import ablate, minimal_relaxations
+
+    check_figure(figure, overwrite)
+    if kind not in ("gain", "cdf"):
+        raise InputError("must be gain or cdf", where="--kind", got=kind)
+    im = InteractionModel.from_file(spec)
+    people = people_of(data, drop)
+    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+    common: dict[str, Any] = {"target": target, "seed": seed, "population": population, "on_invalid": on_invalid}
+    with progress_bar("people", quiet=quiet or as_json) as progress:
+        result = ablate(
+            predictor, people, im, list(relax) if relax else None, method=method, threshold=threshold, alpha=alpha, n=n,  # type: ignore[arg-type]
+            progress=progress, **common,
+        )  # fmt: skip
+    minimal = minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, check=False, **common) if stuck else None
+    if figure is not None:
+        from budge.report.stress import cdf_figure, gain_figure
+
+        write_figure(figure, gain_figure(result) if kind == "gain" else cdf_figure(result))
+    if as_json:
+        echo_json({**result.to_dict(), "minimal": None if minimal is None else minimal.to_dict()})
+    elif not quiet:
+        typer.echo(str(result))
+        show_table(result.ranking[["relaxation", "gain", "low", "high", "before", "after", "newly_reachable", "size_ratio"]], most=50)
+        if minimal is not None:
+            typer.echo(f"\n{minimal}")

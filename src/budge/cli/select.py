@@ -1,0 +1,79 @@
+"""``budge select``: the most accurate model whose gaming is certified to be within a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.figures import check_figure, write_figure
+from budge.cli.shared import people_of, show_table
+from budge.errors import InputError
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("select")(_select)
+
+
+def _select(
+    spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
+    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
+    model: Annotated[list[str], typer.Option(help="A model file and its accuracy on held-out data: bots.json=0.81")],
+    target: Annotated[str, typer.Option(help="What a person would game for: a label, 'score >= 0.7'.")],
+    limit: Annotated[float, typer.Option(help="The largest share of people who may be able to game.")] = 0.1,
+    threshold: Annotated[float, typer.Option(help="Responsiveness from which a person can game.")] = 0.05,
+    alpha: Annotated[float, typer.Option(help="The error of the certificate.")] = 0.05,
+    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    population: Annotated[str, typer.Option(help="outside (not yet in the target), all, or a query.")] = "outside",
+    with_convex: Annotated[bool, typer.Option("--convex", help="Also show what the convex relaxation would report.")] = False,
+    output: Annotated[str, typer.Option(help="What is read from the models: auto, label, score or probability.")] = "auto",
+    cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
+    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    figure: Annotated[Path | None, typer.Option(help="Write accuracy against gaming as an SVG file.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Load model files that can run code.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Choose the most accurate model whose gaming is certified; exit with 1 if there is none."""
+    from budge.interaction import InteractionModel
+    from budge.models import as_predictor
+    from budge.stress import convex, select
+
+    check_figure(figure, overwrite)
+    im = InteractionModel.from_file(spec)
+    people = people_of(data, drop)
+    models, accuracy = {}, {}
+    for text in model:
+        path, mark, value = text.rpartition("=")
+        try:
+            merit = float(value)
+        except ValueError:
+            mark, merit = "", 0.0
+        if not mark:
+            raise InputError("a model file and its accuracy", where="--model", got=text, remedy="write bots.json=0.81")
+        name = Path(path).stem if Path(path).stem not in models else path
+        models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+        accuracy[name] = merit
+    result = select(
+        models, people, im, accuracy=accuracy, target=target, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
+        population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
+    )  # fmt: skip
+    if figure is not None:
+        from budge.report.stress import pareto_figure
+
+        write_figure(figure, pareto_figure(result))
+    if as_json:
+        echo_json(result.to_dict())
+    elif not quiet:
+        typer.echo(str(result))
+        show_table(result.table, most=50)
+    if not result.ok:
+        raise typer.Exit(1)

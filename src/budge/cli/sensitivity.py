@@ -1,0 +1,108 @@
+"""``budge sensitivity``: does the verdict survive other interaction models?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.figures import check_figure, write_figure
+from budge.cli.shared import people_of, progress_bar, show_table
+from budge.errors import InputError
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("sensitivity")(_sensitivity)
+
+
+def _sensitivity(
+    specs: Annotated[list[Path], typer.Argument(help="Spec files, one a member of the family; or one, with --vary or --toggle.")],
+    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
+    model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    vary: Annotated[list[str] | None, typer.Option(help="A place in the spec and values: features.income.max_increase=1000,5000")] = None,
+    toggle: Annotated[list[str] | None, typer.Option(help="A constraint to switch on and off.")] = None,
+    threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
+    alpha: Annotated[float, typer.Option(help="The error of a single claim.")] = 0.05,
+    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    population: Annotated[str, typer.Option(help="all, outside, or a query such as 'age < 30'.")] = "all",
+    adjust: Annotated[str, typer.Option(help="holm or bonferroni, over the members.")] = "holm",
+    harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
+    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    figure: Annotated[Path | None, typer.Option(help="Write a figure as an SVG file.")] = None,
+    kind: Annotated[str, typer.Option(help="The figure: tornado or cdf.")] = "tornado",
+    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """See whether verdicts survive other interaction models."""
+    from budge.interaction import InteractionModel
+    from budge.models import as_predictor
+    from budge.stress import sensitivity
+
+    check_figure(figure, overwrite)
+    if kind not in ("tornado", "cdf"):
+        raise InputError("must be tornado or cdf", where="--kind", got=kind)
+    members = {spec.stem: InteractionModel.from_file(spec) for spec in specs}
+    if len(members) < len(specs):
+        raise InputError("two spec files have the same name", where="specs", got=[spec.stem for spec in specs])
+    family = _family(members, vary, toggle)
+    people = people_of(data, drop)
+    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+    with progress_bar("members", quiet=quiet or as_json) as progress:
+        result = sensitivity(
+            predictor, people, family, target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed,  # type: ignore[arg-type]
+            population=population, adjust=adjust, harm=harm, on_invalid=on_invalid, progress=progress,  # type: ignore[arg-type]
+        )  # fmt: skip
+    if figure is not None:
+        from budge.report.stress import cdf_figure, tornado_figure
+
+        write_figure(figure, tornado_figure(result) if kind == "tornado" else cdf_figure(result))
+    if as_json:
+        echo_json(result.to_dict())
+    elif not quiet:
+        typer.echo(str(result))
+        show_table(result.by_member)
+        if result.axes and len(breaks := result.breaks()):
+            typer.echo("\nWhere the verdict breaks:")
+            show_table(breaks)
+
+
+def _family(members: dict[str, Any], vary: list[str] | None, toggle: list[str] | None) -> Any:
+    from budge.stress import grid, toggles
+
+    if not vary and not toggle:
+        return members
+    if len(members) > 1 or (vary and toggle):
+        raise InputError("--vary and --toggle take one spec file, and only one of them", got=list(members))
+    im = next(iter(members.values()))
+    if toggle:
+        return toggles(im, toggle)
+    axes: dict[str, list[Any]] = {}
+    for text in vary or ():
+        path, mark, values = text.partition("=")
+        if not mark or not values:
+            raise InputError("a place in the spec and its values", where="--vary", got=text, remedy="write features.income.max_increase=1000,5000")
+        axes[path.strip()] = [_value(v) for v in values.split(",")]
+    return grid(im, axes)
+
+
+def _value(text: str) -> Any:
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    word = text.strip()
+    return {"true": True, "false": False}.get(word.lower(), word)

@@ -1,0 +1,1 @@
+"""Figures, reports and tables: what people look at."""

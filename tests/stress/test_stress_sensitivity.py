@@ -1,0 +1,133 @@
+"""Sensitivity: families, extremes, flag and certify, harm, where the verdict breaks; error rates on planted families."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from budge import Effect, Feature, InteractionModel, constraints, stats
+from budge import audit as run_audit
+from budge.errors import DesignError, InputError, SpecError
+from budge.stress import grid, sensitivity, toggles
+
+
+def model(t: pd.DataFrame) -> np.ndarray:
+    return (t["income"] > 6).to_numpy().astype(int)
+
+
+IM = InteractionModel(
+    [Feature("income", "integer", bounds=(0, 9), max_increase=2), Feature("on", "binary")],
+    [constraints.Switch("on == 0", ("income",), name="closed"), constraints.IfThen("income >= 8", "on == 1", name="rule")],
+)
+X = pd.DataFrame({"income": [1, 4, 5, 7], "on": [0, 1, 1, 1]}, index=list("abcd"))
+
+
+def test_members_are_audited_one_by_one_and_summed_up() -> None:
+    family = grid(IM, {"features.income.max_increase": [1, 2, 5, 9]})
+    found = sensitivity(model, X, family, target=1, threshold=0.2, harm="below")
+    rho = np.stack([run_audit(model, X, im, target=1, threshold=0.2).table["rho"] for im in family.values()], axis=1)
+    assert np.allclose(found.people["rho_max"], rho.max(axis=1))
+    assert np.allclose(found.people["rho_min"], rho.min(axis=1))
+    # All exact: flag is "some member below", certify "all members below", and harm here is the claim itself.
+    assert found.people["flag"].tolist() == (rho < 0.2).any(axis=1).tolist() == found.people["possibility"].tolist()
+    assert found.people["certify"].tolist() == (rho < 0.2).all(axis=1).tolist() == found.people["consensus"].tolist()
+    for row in found.breaks().itertuples():
+        values = [1, 2, 5, 9]
+        k = values.index(row[4])
+        person = list(X.index).index(row.person)
+        assert values[k + 1] == row.to
+        assert (rho[person, k] < 0.2) != (rho[person, k + 1] < 0.2)
+    changes = int((np.diff((rho < 0.2).astype(int), axis=1) != 0).sum())
+    assert len(found.breaks()) == changes > 0
+    assert "under every member" in str(found)
+    assert found.to_dict()["by_member"][0]["member"] == found.members[0]
+
+
+def test_harm_on_the_other_side_uses_the_other_test() -> None:
+    found = sensitivity(model, X, {"one": IM, "two": IM.without("closed")}, target=1, threshold=0.2, harm="above")
+    for person, row in found.people.iterrows():
+        verdicts = found.table.loc[person, "verdict"]
+        assert row["consensus"] == (verdicts == "above").all()
+        assert row["possibility"] == (verdicts == "above").any()
+
+
+def test_common_random_numbers() -> None:
+    """Two equal members draw the same: their counts are the same to the last hit."""
+    im = InteractionModel([Feature("income", "real", bounds=(0, 9))])
+    found = sensitivity(model, X[["income"]], {"one": im, "two": im.relax("income", bounds=(0, 9))}, target=1)
+    one, two = found.of("one"), found.of("two")
+    assert (one["method"] == "sample").all()
+    assert (one["hits"] == two["hits"]).all()
+
+
+def test_a_grid_over_effects_names_and_new_keys() -> None:
+    luck = Effect("income", add="normal(0, 1)", clip=(0, 9), name="luck")
+    im = InteractionModel([Feature("income", "real", bounds=(0, 9)), Feature("a.b", "integer", bounds=(0, 3))], effects=[luck])
+    family = grid(im, {"effects.luck.add": ["normal(0, 1)", "normal(2, 1)"], "features.a.b.max_increase": [1, 2]})
+    assert len(family) == 4
+    assert {m.by_name["a.b"].max_increase for m in family.values()} == {1, 2}
+    assert len({m.effects[0].draw for m in family.values()}) == 2
+    found = sensitivity(lambda t: (t["income"] > 6).astype(int), pd.DataFrame({"income": [1.0], "a.b": [0]}), family, target=1, n=300)
+    assert found.tornado()["what"][0] == "effects.luck.add"
+
+
+def test_toggles_switch_every_combination_or_one_at_a_time() -> None:
+    family = toggles(IM, ["closed", "rule"])
+    assert [len(m.constraints) for m in family.values()] == [2, 1, 1, 0]
+    assert list(toggles(IM, ["closed", "rule"], how="one")) == ["all on", "without rule", "without closed"]
+
+
+def test_what_is_refused() -> None:
+    for empty in ({}, []):
+        with pytest.raises(DesignError, match="empty family"):
+            sensitivity(model, X, empty, target=1)
+    with pytest.raises(DesignError, match="empty family"):
+        grid(IM, {})
+    with pytest.raises(DesignError, match="empty family"):
+        grid(IM, {"features.income.max_increase": []})
+    with pytest.raises(DesignError, match="empty family"):
+        toggles(IM, [])
+    with pytest.raises(InputError, match="no such place"):
+        grid(IM, {"features.incme.max_increase": [1]})
+    with pytest.raises(SpecError, match="member"):
+        grid(IM, {"features.income.max_increase": ["often"]})
+    with pytest.raises(InputError, match="no family"):
+        sensitivity(model, X, IM, target=1)
+    with pytest.raises(InputError, match="no such constraint"):
+        toggles(IM, ["nothing"])
+    found = sensitivity(model, X, {"one": IM}, target=1)
+    with pytest.raises(InputError, match="no grid"):
+        found.breaks()
+    with pytest.raises(DesignError, match="more draws after looking"):
+        found.again(n=4000)
+    assert found.again(seed=5).info["seed"] == 5
+
+
+def test_flag_and_certify_keep_their_error_on_10000_planted_families() -> None:
+    """At worst cases: flag with every member at τ, certify with one member at τ and the others at 0.
+
+    With 10^4 families an error of 0.05 shows as more than 0.0585 once in 10^4 (binomial tail); common random numbers couple the members.
+    """
+    rng = np.random.default_rng(11)
+    families, members, n, tau = 10_000, 4, 60, 0.1
+    for coupled in (False, True):
+        draws = rng.random((families, 1 if coupled else members, n))
+        hits = np.broadcast_to((draws < tau).sum(axis=2), (families, members))
+        p = stats.p_value(hits, n, tau, "below")
+        for method in ("holm", "bonferroni"):
+            assert np.mean(stats.flag(p, 0.05, method=method).rejected) < 0.0585
+        one = np.concatenate([hits[:, :1], np.zeros((families, members - 1), dtype=int)], axis=1)
+        share = np.mean(stats.certify(stats.p_value(one, n, tau, "below"), 0.05).rejected)
+        assert 0.001 < share < 0.0585
+
+
+def test_flag_keeps_its_error_through_the_public_door() -> None:
+    """400 people, three members, all at τ exactly: at most 0.05 are flagged; more than 37 would happen once in 10^4."""
+    people = 400
+    frame = pd.DataFrame({"dial": np.full(people, 0.5), "who": np.arange(people)})
+    base = [Feature("dial", "real", bounds=(0, 1)), Feature("who", "integer", actionable=False)]
+    family = {str(k): InteractionModel([base[0].but(bounds=(0, 1 + k)), base[1]]) for k in range(3)}
+    found = sensitivity(lambda t: (t["dial"] < 0.1).astype(int), frame, {"a": family["0"], "b": family["0"].freeze("who")}, target=1, n=100, seed=4)
+    assert found.people["flag"].sum() <= 37
+    assert found.people["certify"].sum() <= 37
