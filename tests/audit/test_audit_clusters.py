@@ -1,0 +1,52 @@
+"""The same audit on real local clusters: the table is the same to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import budge
+from budge.datasets import lending, spec_path
+from budge.datasets.scorecard import Scorecard
+
+
+def run(**how: Any) -> pd.DataFrame:
+    data = lending(n=160, seed=3)
+    model = Scorecard.fit(data.X.iloc[:140], data.y.iloc[:140])
+    im = budge.InteractionModel.from_file(spec_path("lending"))
+    return budge.audit(model, data.X.iloc[140:], im, target=1, n=40, seed=5, block_people=4, **how).table
+
+
+@pytest.fixture(scope="module")
+def alone() -> pd.DataFrame:
+    return run()
+
+
+@pytest.fixture(scope="module")
+def dask_client() -> Iterator[Any]:
+    distributed = pytest.importorskip("distributed", reason="needs budge[dask]")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_dask_cluster_gives_the_same_table(alone: pd.DataFrame, dask_client: Any) -> None:
+    pd.testing.assert_frame_equal(run(engine=dask_client), alone, check_exact=True)
+
+
+def test_a_ray_cluster_gives_the_same_table(alone: pd.DataFrame) -> None:
+    ray = pytest.importorskip("ray", reason="needs budge[ray]")
+    ray.init(num_cpus=2, include_dashboard=False, ignore_reinit_error=True, configure_logging=False)
+    try:
+        pd.testing.assert_frame_equal(run(engine=ray), alone, check_exact=True)
+    finally:
+        ray.shutdown()
+
+
+def test_two_processes_give_the_same_table(alone: pd.DataFrame) -> None:
+    pd.testing.assert_frame_equal(run(n_jobs=2), alone, check_exact=True)
