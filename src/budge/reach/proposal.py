@@ -81,7 +81,7 @@ class Proposal:
             q = q / q.sum()
             parts.append(replace(listed, weights=q))
             factors.append((where, listed, np.divide(p, q, out=np.zeros_like(p), where=q > 0)))
-        return Plan(parts, maker.columns), Weigher(row, tuple(factors))
+        return Plan(parts, maker.columns), Weigher(row, frozenset(e.feature for e in self.model.effects), tuple(factors))
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,7 @@ class Weigher:
     """The weight p/q of points, and the largest there can be."""
 
     row: FloatArray
+    acted: frozenset[str]  # features on which an effect acts
     factors: tuple[tuple[npt.NDArray[np.intp], Listed, FloatArray], ...]
 
     @property
@@ -102,7 +103,8 @@ class Weigher:
         for where, listed, ratio in self.factors:
             moved = points[:, where] - self.row[where]
             for j, name in enumerate(listed.names):
-                if effects and name in effects:
+                if name in self.acted:
+                    assert effects is not None, "an effect acts on a feature of the proposal: it must be taken off"
                     moved[:, j] -= effects[name]
             moved[:, np.isnan(self.row[where])] = 0.0  # what is missing has not moved
             weights *= ratio[_places(listed.changes, moved)]
