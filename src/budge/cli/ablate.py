@@ -48,6 +48,7 @@ def _ablate(
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import ablate, minimal_relaxations
+    from budge.targets import parse_target
 
     check_figure(figure, overwrite)
     if kind not in ("gain", "cdf"):
@@ -55,7 +56,7 @@ def _ablate(
     im = InteractionModel.from_file(spec)
     people = people_of(data, drop)
     predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
-    common: dict[str, Any] = {"target": target, "seed": seed, "population": population, "on_invalid": on_invalid}
+    common: dict[str, Any] = {"target": parse_target(target, classes=predictor.classes), "seed": seed, "population": population, "on_invalid": on_invalid}
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = ablate(
             predictor, people, im, list(relax) if relax else None, method=method, threshold=threshold, alpha=alpha, n=n,  # type: ignore[arg-type]

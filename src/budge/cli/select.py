@@ -46,6 +46,7 @@ def _select(
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import convex, select
+    from budge.targets import parse_target
 
     check_figure(figure, overwrite)
     im = InteractionModel.from_file(spec)
@@ -62,8 +63,9 @@ def _select(
         name = Path(path).stem if Path(path).stem not in models else path
         models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
         accuracy[name] = merit
+    aim = parse_target(target, classes=next((m.classes for m in models.values() if m.classes is not None), None))
     result = select(
-        models, people, im, accuracy=accuracy, target=target, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
+        models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
         population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
     )  # fmt: skip
     if figure is not None:

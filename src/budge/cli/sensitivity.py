@@ -50,6 +50,7 @@ def _sensitivity(
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import sensitivity
+    from budge.targets import parse_target
 
     check_figure(figure, overwrite)
     if kind not in ("tornado", "cdf"):
@@ -62,8 +63,8 @@ def _sensitivity(
     predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
     with progress_bar("members", quiet=quiet or as_json) as progress:
         result = sensitivity(
-            predictor, people, family, target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed,  # type: ignore[arg-type]
-            population=population, adjust=adjust, harm=harm, on_invalid=on_invalid, progress=progress,  # type: ignore[arg-type]
+            predictor, people, family, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha,
+            claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, on_invalid=on_invalid, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
     if figure is not None:
         from budge.report.stress import cdf_figure, tornado_figure

@@ -19,7 +19,7 @@ from budge.stats._checks import percent, plain
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
 
-__all__ = ["Ablation", "fresh", "make_ablation", "mean_gain", "means", "rank", "records", "side"]
+__all__ = ["Ablation", "fresh", "heads", "make_ablation", "mean_gain", "means", "rank", "records", "side"]
 
 FloatArray = npt.NDArray[np.float64]
 COLUMNS = (
@@ -70,7 +70,7 @@ class Ablation:
     def __str__(self) -> str:
         level, people = percent(1 - self.info["alpha"]), self.info["people"]
         lines = [
-            f"{people:,} people; target: the output {self.info['target']}; {len(self.ranking)} relaxations of {self.info['name'] or 'the model'}, "
+            f"{heads(people)}; target: the output {self.info['target']}; {len(self.ranking)} relaxations of {self.info['name'] or 'the model'}, "
             f"one at a time; {self.info['asked']:,} points asked."
         ]
         for _, row in self.ranking.head(5).iterrows():
@@ -81,7 +81,7 @@ class Ablation:
             gain = f"{row['gain']:+.4g} exactly" if ends == "exactly" else f"{row['gain']:+.4g} ({ends})"
             lines.append(
                 f"{row['relaxation']}: mean responsiveness {row['before']:.4g} -> {row['after']:.4g}, {gain}; "
-                f"the target becomes reachable for {row['newly_reachable']:,} people."
+                f"the target becomes reachable for {heads(row['newly_reachable'])}."
             )
         if len(self.ranking) > 5:
             lines.append(f"… and {len(self.ranking) - 5} more with smaller gains.")
@@ -112,6 +112,11 @@ def fresh(rerun: Callable[[Mapping[str, Any]], Any] | None, info: Mapping[str, A
             remedy="give another seed; the new result then stands by itself",
         )
     return rerun(changes)
+
+
+def heads(people: int) -> str:
+    """1 person, 2 people."""
+    return "1 person" if people == 1 else f"{people:,} people"
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ from budge.errors import BudgeError, DesignError
 from budge.interaction import InteractionModel
 from budge.models import as_predictor
 from budge.stats._checks import whole
+from budge.stress.ablation_result import heads
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import tally
 
@@ -58,12 +59,12 @@ class MinimalRelaxations:
 
     def __str__(self) -> str:
         most = self.info["max_size"]
-        lines = [f"{len(self.stuck):,} people are stuck; up to {most} relaxations were tried jointly."]
+        lines = [f"Stuck: {heads(len(self.stuck))}; up to {most} relaxations were tried jointly."]
         for text, count in self.counts.head(5).items():
-            lines.append(f"{text}: minimal for {count:,} people.")
+            lines.append(f"{text}: minimal for {heads(count)}.")
         if self.without:
             proved = f" (proved for {len(self.proven_without):,})" if self.proven_without else ""
-            lines.append(f"{len(self.without):,} people stay stuck under every set tried{proved}.")
+            lines.append(f"Stuck under every set tried: {heads(len(self.without))}{proved}.")
         drawn = int((~self.table["proven"]).sum()) if len(self.table) else 0
         if drawn:
             lines.append(f"{drawn:,} sets were found by draws: a smaller one may have been missed.")

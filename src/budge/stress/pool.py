@@ -145,7 +145,7 @@ class Pool:
         prepared = [[self.prepared(p, row) for p in parts] for parts in several]
         sizes = [listed_size(parts) for parts in prepared]
         lists = [
-            joint(numbers, parts, bundle.columns, self) if size is not None and size <= self.limit else None
+            _joint(numbers, parts, bundle.columns, self) if size is not None and size <= self.limit else None
             for numbers, parts, size in zip(several, prepared, sizes)
         ]
         known = [entry for entry in lists if entry is not None]
@@ -179,7 +179,7 @@ def listed_size(parts: Sequence[Prepared]) -> int | None:
     return math.prod(1 if p.continuous else int(p.size or 0) for p in parts)
 
 
-def joint(numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool) -> tuple[FloatArray, FloatArray | None]:
+def _joint(numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool) -> tuple[FloatArray, FloatArray | None]:
     """Every joint change over the columns, the first part running fastest, and probabilities where these differ."""
     size = listed_size(parts)
     assert size is not None

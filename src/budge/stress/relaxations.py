@@ -42,9 +42,15 @@ class Relaxation:
     edit: Edit = field(repr=False, compare=False)
     kind: str = "custom"
     superset: bool = True
+    _made: dict[str, InteractionModel] = field(default_factory=dict, repr=False, compare=False)
 
     def model(self, im: InteractionModel) -> InteractionModel:
-        """The relaxed model; an edit that changes nothing is refused."""
+        """The relaxed model, made once; an edit that changes nothing is refused."""
+        if im.digest not in self._made:
+            self._made[im.digest] = self._checked(im)
+        return self._made[im.digest]
+
+    def _checked(self, im: InteractionModel) -> InteractionModel:
         relaxed = self.edit(im)
         if not isinstance(relaxed, InteractionModel):
             raise InputError("a relaxation gives an interaction model", where=self.name, got=type(relaxed).__name__)
@@ -215,7 +221,7 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
     if isinstance(relaxations, Mapping):
         for name, what in relaxations.items():
             if isinstance(what, Relaxation):
-                given.append(replace(what, name=str(name)))
+                given.append(replace(what, name=str(name), _made={}))
             elif isinstance(what, InteractionModel):
                 given.append(Relaxation(str(name), _instead(im, what, str(name))))
             else:

@@ -16,7 +16,7 @@ from budge.audit.result import Audit
 from budge.errors import DesignError, InputError, nearest
 from budge.interaction import InteractionModel
 from budge.stats._checks import fraction, number, percent, plain
-from budge.stress.ablation_result import records
+from budge.stress.ablation_result import heads, records
 from budge.stress.evidence import JUDGED, evidence
 
 __all__ = ["Selection", "best", "gaming", "pareto", "select"]
@@ -54,7 +54,7 @@ class Selection:
         else:
             row = self.table.set_index("model").loc[self.chosen]
             best = self.table["accuracy"].max()
-            end = f"at most {percent(round(self.certified or 0.0, 4))} of {int(row['people']):,} people have {what} at {percent(1 - info['alpha'])}"
+            end = f"at most {percent(round(self.certified or 0.0, 4))} of {heads(int(row['people']))} with {what} at {percent(1 - info['alpha'])}"
             lines.append(f"Chosen: {self.chosen}, accuracy {row['accuracy']:.4g} ({row['accuracy'] - best:+.4g} against the most accurate).")
             word = "Certified on fresh draws" if self.ok else f"Not certified within {limit} on fresh draws"
             lines.append(f"{word}: {end}.")

@@ -101,7 +101,7 @@ def sensitivity(
         return sensitivity(model, X, family, **{**options, **changes})
 
     design = next(iter(audits.values())).info["design"]
-    table, people = tables(audits, design, alpha, adjust, harm)
+    table, people = _tables(audits, design, alpha, adjust, harm)
     info = {
         "target": next(iter(audits.values())).info["target"], "threshold": design["threshold"], "alpha": design["alpha"], "claim": claim,
         "adjust": adjust, "harm": harm, "n": design["n"], "seed": design["seed"], "purpose": purpose, "members": list(members),
@@ -110,7 +110,7 @@ def sensitivity(
     return Sensitivity(table, people, info, members.axes, dict(members.settings), audits, again)
 
 
-def tables(
+def _tables(
     audits: Mapping[str, Audit], design: Mapping[str, Any], alpha: float, adjust: str, harm: str | None
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One row a person and member; one row a person."""

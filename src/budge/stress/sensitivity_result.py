@@ -13,7 +13,7 @@ import pandas as pd
 from budge.audit.result import Audit
 from budge.errors import InputError, nearest
 from budge.stats._checks import percent, plain
-from budge.stress.ablation_result import fresh, records
+from budge.stress.ablation_result import fresh, heads, records
 
 __all__ = ["Sensitivity"]
 
@@ -110,16 +110,16 @@ class Sensitivity:
     def __str__(self) -> str:
         info, people = self.info, self.people
         claim, tau, many = info["claim"], info["threshold"], len(self.members)
-        lines = [f"{len(people):,} people under {many} interaction models; target: the output {info['target']}; {info['asked']:,} points asked."]
+        lines = [f"{heads(len(people))} under {many} interaction models; target: the output {info['target']}; {info['asked']:,} points asked."]
         lines.append(
-            f"Responsiveness is {claim} {tau:g} under every member for {int(people['certify'].sum()):,} people, and under at least one for "
+            f"Responsiveness is {claim} {tau:g} under every member for {heads(int(people['certify'].sum()))}, and under at least one for "
             f"{int(people['flag'].sum()):,} (each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members)."
         )
         moved = int(people["verdicts"].str.contains(",").sum())
-        lines.append(f"The verdict depends on the member for {moved:,} people.")
+        lines.append(f"The verdict depends on the member for {heads(moved)}.")
         if info["harm"]:
             lines.append(
-                f"Harm ({info['harm']} the threshold): consensus of all members for {int(people['consensus'].sum()):,} people, "
+                f"Harm ({info['harm']} the threshold): consensus of all members for {heads(int(people['consensus'].sum()))}, "
                 f"possible under some for {int(people['possibility'].sum()):,}."
             )
         wide = self.tornado()
