@@ -16,12 +16,14 @@ from budge.datasets.dataset import Dataset
 from budge.datasets.files import raw
 from budge.datasets.loans import lending
 from budge.datasets.recidivism import REARREST_NY_COLUMNS, compas, rearrest_ny, simulate_rearrest_ny
+from budge.datasets.scorecard import Scorecard
 from budge.datasets.transplant import TbsTables, default_patient, tbs_tables, transplant_benefit_score, transplant_cohort
 from budge.errors import DataError, nearest
 
 __all__ = [
     "REARREST_NY_COLUMNS",
     "Dataset",
+    "Scorecard",
     "TbsTables",
     "compas",
     "default_patient",
