@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, models, plan, stats, targets, testing
+    from budge import constraints, datasets, errors, models, plan, stats, stress, targets, testing
     from budge.audit.result import Audit
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
     from budge.features import Feature
     from budge.interaction import InteractionModel
+    from budge.stress import ablate, sensitivity
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +28,7 @@ __all__ = [
     "Latent",
     "Verification",
     "__version__",
+    "ablate",
     "audit",
     "constraints",
     "datasets",
@@ -35,7 +37,9 @@ __all__ = [
     "falsify",
     "models",
     "plan",
+    "sensitivity",
     "stats",
+    "stress",
     "targets",
     "testing",
     "verify",
@@ -54,8 +58,10 @@ _HOMES = {
     "Latent": "budge.effects",
     "Feature": "budge.features",
     "InteractionModel": "budge.interaction",
+    "ablate": "budge.stress",
+    "sensitivity": "budge.stress",
 }
-_MODULES = ("constraints", "datasets", "errors", "models", "plan", "stats", "targets", "testing")
+_MODULES = ("constraints", "datasets", "errors", "models", "plan", "stats", "stress", "targets", "testing")
 
 
 def __getattr__(name: str) -> Any:
