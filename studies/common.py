@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,7 +69,9 @@ class Study:
 
     def page(self) -> str:
         """The study as one page of Markdown."""
-        small = "This run was a quick one, on fewer rows or draws: its numbers are not those of the study.\n\n" if self.quick else ""
+        small = (
+            "This run was a quick one, on fewer rows or draws: its numbers are not those of the study.\n\n" if self.quick else ""
+        )
         text = f"# {self.title}\n\n{self.about.strip()}\n\n{small}Run it: `budge study {self.name} --out FOLDER`.\n\n"
         text += f"## Paper and here\n\n{markdown(self.comparison)}"
         for name in self.figures:
@@ -80,7 +83,9 @@ class Study:
     def write(self, folder: Path) -> list[Path]:
         """Write the page, every table as CSV and every figure as SVG; the paths written."""
         files = {f"{self.name}.md": self.page(), f"{self.name}.csv": self.comparison.to_csv(index=False)}
-        files |= {f"{self.name}_{name}.csv": table.to_csv(index=False, float_format="%.6g") for name, table in self.tables.items()}
+        files |= {
+            f"{self.name}_{name}.csv": table.to_csv(index=False, float_format="%.6g") for name, table in self.tables.items()
+        }
         files |= {f"{self.name}_{name}.svg": text for name, text in self.figures.items()}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -88,13 +93,21 @@ class Study:
                 (folder / name).write_text(text, encoding="utf-8")
         except OSError as error:
             raise StorageError(
-                f"the study cannot be written: {error.strerror}", where="out", got=str(folder), remedy="choose a folder that can be written to"
+                f"the study cannot be written: {error.strerror}",
+                where="out",
+                got=str(folder),
+                remedy="choose a folder that can be written to",
             ) from error
         return [folder / name for name in files]
 
     def to_dict(self) -> dict[str, Any]:
         """The record: the comparison and the numbers behind it."""
-        return {"study": self.name, "quick": self.quick, "comparison": self.comparison.to_dict("records"), "numbers": dict(self.numbers)}
+        return {
+            "study": self.name,
+            "quick": self.quick,
+            "comparison": self.comparison.to_dict("records"),
+            "numbers": dict(self.numbers),
+        }
 
 
 # -- figures ----------------------------------------------------------------------------------------------------------------
@@ -143,19 +156,27 @@ def lines(
         if place(x) - last >= 24:
             parts.append(_text(place(x), bottom + 14, f"{x:g}"))
             last = place(x)
-    parts += [_text((left + right) / 2, bottom + 30, x_label), _text(12, (top + bottom) / 2, y_label, extra=f'transform="rotate(-90 12 {(top + bottom) / 2})"')]
+    parts += [
+        _text((left + right) / 2, bottom + 30, x_label),
+        _text(12, (top + bottom) / 2, y_label, extra=f'transform="rotate(-90 12 {(top + bottom) / 2})"'),
+    ]
     if mark is not None:
-        parts.append(f'<line x1="{place(mark):.1f}" x2="{place(mark):.1f}" y1="{top}" y2="{bottom}" stroke="#555" stroke-dasharray="4 3"/>')
+        parts.append(
+            f'<line x1="{place(mark):.1f}" x2="{place(mark):.1f}" y1="{top}" y2="{bottom}" stroke="#555" stroke-dasharray="4 3"/>'
+        )
     for k, (name, (xs, ys)) in enumerate(curves.items()):
         points = [(place(float(x)), height(float(y))) for x, y in zip(xs, ys)]
         if stairs:
             points = [(left, bottom), *points, (right, points[-1][1])]
-            points = [p for one, two in zip(points, points[1:]) for p in (one, (two[0], one[1]))] + points[-1:]
+            points = [p for one, two in itertools.pairwise(points) for p in (one, (two[0], one[1]))] + points[-1:]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         colour, thick = ("#111", 3) if name == bold else (COLOURS[k % len(COLOURS)], 1.8)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{thick}"/>')
-        row = top + 12 + 14 * k
-        parts.append(f'<line x1="{right - 150}" x2="{right - 132}" y1="{row - 4}" y2="{row - 4}" stroke="{colour}" stroke-width="{thick}"/>')
+        row = (top + bottom) / 2 - 30 + 14 * k
+        parts.append(f'<rect x="{right - 153}" y="{row - 11}" width="153" height="14" fill="white"/>')
+        parts.append(
+            f'<line x1="{right - 150}" x2="{right - 132}" y1="{row - 4}" y2="{row - 4}" stroke="{colour}" stroke-width="{thick}"/>'
+        )
         parts.append(_text(right - 127, row, name, anchor="start"))
     return "".join(parts)
 
@@ -174,7 +195,9 @@ def bars(title: str, y_label: str, groups: Sequence[str], series: Mapping[str, S
     for k, (name, values) in enumerate(series.items()):
         colour = COLOURS[k % len(COLOURS)]
         at = left + (right - left) * k / len(series)
-        parts.append(f'<rect x="{at:.1f}" y="24" width="10" height="10" fill="{colour}"/>' + _text(at + 14, 33, name, anchor="start"))
+        parts.append(
+            f'<rect x="{at:.1f}" y="24" width="10" height="10" fill="{colour}"/>' + _text(at + 14, 33, name, anchor="start")
+        )
         for g, value in enumerate(values):
             tall = (bottom - top) * min(value, y_max) / y_max
             x = left + room * (g + 0.1) + wide * k
@@ -183,7 +206,9 @@ def bars(title: str, y_label: str, groups: Sequence[str], series: Mapping[str, S
     return "".join(parts)
 
 
-def sideways(title: str, x_label: str, values: Mapping[str, float], spans: Mapping[str, tuple[float, float]] | None = None) -> str:
+def sideways(
+    title: str, x_label: str, values: Mapping[str, float], spans: Mapping[str, tuple[float, float]] | None = None
+) -> str:
     """Lying bars, one a name, with intervals where given; negative values run to the left."""
     left, right, top, bottom = 190.0, WIDTH - 14.0, 28.0, HEIGHT - 34.0
     ends = [*values.values(), *(v for pair in (spans or {}).values() for v in pair), 0.0]
@@ -198,10 +223,14 @@ def sideways(title: str, x_label: str, values: Mapping[str, float], spans: Mappi
         y = top + tall * k
         a, b = sorted((place(0.0), place(value)))
         parts.append(_text(left - 6, y + tall * 0.62, name, anchor="end", extra='font-size="9"'))
-        parts.append(f'<rect x="{a:.1f}" y="{y + tall * 0.15:.1f}" width="{b - a:.1f}" height="{tall * 0.7:.1f}" fill="{COLOURS[k % len(COLOURS)]}"/>')
+        parts.append(
+            f'<rect x="{a:.1f}" y="{y + tall * 0.15:.1f}" width="{b - a:.1f}" height="{tall * 0.7:.1f}" fill="{COLOURS[k % len(COLOURS)]}"/>'
+        )
         if spans and name in spans:
             one, two = spans[name]
-            parts.append(f'<line x1="{place(one):.1f}" x2="{place(two):.1f}" y1="{y + tall / 2:.1f}" y2="{y + tall / 2:.1f}" stroke="#111"/>')
+            parts.append(
+                f'<line x1="{place(one):.1f}" x2="{place(two):.1f}" y1="{y + tall / 2:.1f}" y2="{y + tall / 2:.1f}" stroke="#111"/>'
+            )
     parts.append(f'<line x1="{place(0):.1f}" x2="{place(0):.1f}" y1="{top}" y2="{bottom}" stroke="#555"/>')
     parts += [_text(place(v), bottom + 13, f"{v:+.2f}") for v in (low, high) if abs(place(v) - place(0)) > 30]
     parts += [_text(place(0), bottom + 13, "0"), _text((left + right) / 2, bottom + 28, x_label)]

@@ -137,12 +137,16 @@ def rates(rows: pd.DataFrame) -> dict[str, float]:
     }
 
 
-def against_n(estimator: Any, people: pd.DataFrame, im: InteractionModel, truth: pd.DataFrame, sizes: tuple[int, ...]) -> pd.DataFrame:
+def against_n(
+    estimator: Any, people: pd.DataFrame, im: InteractionModel, truth: pd.DataFrame, sizes: tuple[int, ...]
+) -> pd.DataFrame:
     """The three rates for each number of draws."""
     return pd.DataFrame([{"n": n, **rates(measured(estimator, people, im, truth, n))} for n in sizes])
 
 
-def at_30(estimator: Any, people: pd.DataFrame, im: InteractionModel, truth: pd.DataFrame, *, only: Any = None) -> dict[str, float]:
+def at_30(
+    estimator: Any, people: pd.DataFrame, im: InteractionModel, truth: pd.DataFrame, *, only: Any = None
+) -> dict[str, float]:
     """The paper's point, for all or for some."""
     rows = measured(estimator, people, im, truth, 30)
     return rates(rows if only is None else rows[only])
@@ -174,14 +178,16 @@ def comparison(numbers: dict[str, Any], quality: pd.DataFrame) -> pd.DataFrame:
     """The paper's figures beside ours."""
     xgb, two, no = numbers["n30"]["XGBoost"], numbers["two_years_n30"]["XGBoost"], numbers["refused_n30"]["XGBoost"]
     by = quality.set_index(["model", "sample"])
+    few = f"another model: {numbers['unmoved']['XGBoost']} of {numbers['people']} predictions have ρ = 0 here, and no error"
+    found = "another model: depends on how many of those with ρ ≤ 0.05 have ρ = 0, which n = 30 always finds"
     other = "another split and other hyperparameters (the paper prints neither)"
     return compared(
         [
             ("smallest n that can certify at τ = 0.1", "29", str(plan.min_samples(THRESHOLD, ALPHA)), ""),
             ("parts of the interaction model", "31", str(numbers["parts"]), "the paper's own table numbers them 0 to 31, that is, 32"),
-            ("estimation error at n = 30, XGBoost", "4.4%", percent(xgb["error"]), f"another model: {numbers['unmoved']['XGBoost']} of {numbers['people']} predictions have ρ = 0 here, and are estimated without error"),
-            ("false-alarm rate at n = 30, XGBoost", "0.0%", percent(xgb["false_alarms"], 2), "the test allows 5 % a person; only those just above τ are ever at risk, and the paper rounds"),
-            ("detection rate at n = 30, XGBoost", "88.0%", percent(xgb["detection"]), "depends on how many of those with ρ ≤ 0.05 have ρ = 0 (always found at n = 30); another model"),
+            ("estimation error at n = 30, XGBoost", "4.4%", percent(xgb["error"]), few),
+            ("false-alarm rate at n = 30, XGBoost", "0.0%", percent(xgb["false_alarms"], 2), "the test allows 5 % a person; the paper rounds"),
+            ("detection rate at n = 30, XGBoost", "88.0%", percent(xgb["detection"]), found),
             ("the same three, two years a step", "–", _three(two), "the authors' code has this limit, the table does not"),
             ("the same three, refused applicants only", "–", _three(no), "the paper does not say whether approved applicants count"),
             ("the same three, LR", "–", _three(numbers["n30"]["LR"]), "the paper shows XGBoost only"),

@@ -41,22 +41,31 @@ def preclusion(data: datasets.Dataset, im: InteractionModel, *, quick: bool = Fa
     models = fit(data, train, quick)
     people = np.arange(len(data))[:: 4 if quick else 1]
     asked = {name: as_predictor(m.predict, takes="numpy", classes=[0, 1]) for name, m in models.items()}
-    found = audit(
-        asked, data.X.iloc[people], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, population="outside", harm="below", check=False
+    audited = audit(
+        asked, data.X.iloc[people], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, harm="below", check=False
+    )  # everybody, in large blocks; only those predicted to recidivate count below
+    found = {name: audited.of_model(name).query("prediction == 1") for name in models}
+    fixed = pd.concat(
+        [shares(found[name], name, data, people, {"train": train, "test": test}) for name in models], ignore_index=True
     )
-    fixed = pd.concat([shares(found.of_model(name), name, data, people, {"train": train, "test": test}) for name in models], ignore_index=True)
-    quality = pd.concat([performance(name, data, m, {"train": train, "test": test}) for name, m in models.items()], ignore_index=True)
-    stuck = precluded(found.of_model(MAIN))
+    quality = pd.concat(
+        [performance(name, data, m, {"train": train, "test": test}) for name, m in models.items()], ignore_index=True
+    )
+    stuck = precluded(found[MAIN])
     tables = {"fixed_predictions": fixed, "model_performance": quality}
     numbers: dict[str, Any] = {
         "data": data.name, "people": len(people), "fixed": fixed.to_dict("records"), "quality": quality.to_dict("records"),
-        "exact": bool((found.table["method"] == "exact").all()), "precluded": len(stuck), "drivers": [],
+        "exact": bool((audited.table["method"] == "exact").all()), "precluded": len(stuck), "drivers": [],
     }  # fmt: skip
     figures = {}
     if len(stuck):
-        ablation = ablate(asked[MAIN], data.X.loc[stuck], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, n=100, check=False)
+        ablation = ablate(
+            asked[MAIN], data.X.loc[stuck], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, n=100, check=False
+        )
         ranking = ablation.ranking
-        tables["ablation"] = ranking[["relaxation", "kind", "gain", "low", "high", "newly_reachable", "below_before", "below_after"]]
+        tables["ablation"] = ranking[
+            ["relaxation", "kind", "gain", "low", "high", "newly_reachable", "below_before", "below_after"]
+        ]
         numbers["drivers"] = ranking.loc[ranking["low"] > 0, ["relaxation", "gain", "newly_reachable"]].to_dict("records")
         figures["ablation"] = figure(ablation)
     return Study("recidivism", TITLE, ABOUT, comparison(numbers), tables, figures, numbers, quick)
@@ -91,7 +100,9 @@ def precluded(rows: pd.DataFrame) -> pd.Index:
     return rows.index[rows["verdict"] == "below"]
 
 
-def shares(rows: pd.DataFrame, name: str, data: datasets.Dataset, people: np.ndarray, samples: dict[str, np.ndarray]) -> pd.DataFrame:
+def shares(
+    rows: pd.DataFrame, name: str, data: datasets.Dataset, people: np.ndarray, samples: dict[str, np.ndarray]
+) -> pd.DataFrame:
     """Fixed predictions among all, and among those predicted to recidivate, in both samples and together."""
     found = []
     for sample, which in {**samples, "both": people}.items():
@@ -99,7 +110,10 @@ def shares(rows: pd.DataFrame, name: str, data: datasets.Dataset, people: np.nda
         part = rows[rows.index.isin(here)]
         stuck = int((part["verdict"] == "below").sum())
         unsure = int((~part["verdict"].isin(["below", "above"])).sum())
-        all_of, of_predicted = stats.interval(stuck, len(here), alpha=ALPHA), stats.interval(stuck, max(len(part), 1), alpha=ALPHA)
+        all_of, of_predicted = (
+            stats.interval(stuck, len(here), alpha=ALPHA),
+            stats.interval(stuck, max(len(part), 1), alpha=ALPHA),
+        )
         found.append(
             {
                 "model": name, "sample": sample, "defendants": len(here), "predicted": len(part), "fixed": stuck, "inconclusive": unsure,
@@ -117,15 +131,25 @@ def performance(name: str, data: datasets.Dataset, estimator: Any, samples: dict
     rows = []
     for sample, which in samples.items():
         again, chance = data.y.to_numpy()[which], estimator.predict_proba(data.X.to_numpy(dtype=float)[which])[:, 1]
-        said = int((chance >= 0.5).sum())
-        rows.append({"model": name, "sample": sample, "AUC": float(roc_auc_score(again, chance)), "error": float(((chance >= 0.5) != again).mean()), "n": len(which), "predicted": said})
+        said = chance >= 0.5
+        rows.append(
+            {
+                "model": name, "sample": sample, "AUC": float(roc_auc_score(again, chance)), "error": float((said != again).mean()),
+                "n": len(which), "predicted": int(said.sum()),
+            }
+        )  # fmt: skip
     return pd.DataFrame(rows)
 
 
 def figure(ablation: Ablation, most: int = 8) -> str:
     """The paper's figure: mean gain of each relaxation, and the distribution of responsiveness after it."""
-    top = ablation.ranking.dropna(subset=["gain"]).head(most)
-    label = {r: ("(I) " if kind == "immutability" else "") + r.removeprefix("free ")[:30] for r, kind in zip(top["relaxation"], top["kind"])}
+    ranking = ablation.ranking.dropna(subset=["gain"])
+    moves = (ranking["gain"] != 0) | (ranking["kind"] == "immutability")  # these first; what changes nothing fills the rest
+    top = pd.concat([ranking[moves], ranking[~moves]]).head(most)
+    label = {}
+    for name, kind in zip(top["relaxation"], top["kind"]):
+        short = ("(I) " if kind == "immutability" else "") + name.removeprefix("free ")
+        label[name] = short if len(short) <= 30 else f"{short[:27]}… {len(label) + 1}"
     gains = {label[r]: float(g) for r, g in zip(top["relaxation"], top["gain"])}
     spans = {label[r]: (float(low), float(high)) for r, low, high in zip(top["relaxation"], top["low"], top["high"])}
     before = ablation.cdf()
@@ -143,7 +167,9 @@ def comparison(numbers: dict[str, Any]) -> pd.DataFrame:
     """The paper's figures beside ours."""
     table = pd.DataFrame(numbers["fixed"]).set_index(["model", "sample"])
     data = "other data: " + ("COMPAS, since rearrest_NY is restricted" if numbers["data"] == "compas" else numbers["data"])
-    columns = "; COMPAS has not these columns: its immutable features are age, sex and charge" if numbers["data"] == "compas" else ""
+    columns = (
+        "; COMPAS has not these columns: its immutable features are age, sex and charge" if numbers["data"] == "compas" else ""
+    )
     rows = []
     for name in ("LR", "RF", "XGBoost"):
         row = table.loc[(name, "both")]
@@ -152,7 +178,14 @@ def comparison(numbers: dict[str, Any]) -> pd.DataFrame:
         rows.append((f"fixed predictions among those predicted to recidivate, {name}", "–", _share(row, "predicted"), data))
     for name in ("LR", "RF", "XGBoost"):
         for sample in ("train", "test"):
-            rows.append((f"fixed among those predicted, {name}, {sample}", "the effect generalises", _share(table.loc[(name, sample)], "predicted"), data))
+            rows.append(
+                (
+                    f"fixed among those predicted, {name}, {sample}",
+                    "the effect generalises",
+                    _share(table.loc[(name, sample)], "predicted"),
+                    data,
+                )
+            )
     named = "; ".join(f"{d['relaxation']} ({d['gain']:+.2f})" for d in numbers["drivers"][:5]) or "none"
     rows.append(
         ("what releases fixed predictions (mean gain)", "age_at_release, drug_abuser (figure); female, drug_abuser, alcohol_abuser (text)", named,

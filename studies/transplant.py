@@ -19,7 +19,11 @@ from .common import Study, bars, compared, model, panels, percent
 
 TITLE = "Organ transplants: a score that rises with cancer"
 THRESHOLD, ALPHA, PRINTED_N = 0.01, 0.05, 30
-MEMBERS = {"deterministic": "transplant_deterministic", "random effects": "transplant_random", "causal effects": "transplant_causal"}
+MEMBERS = {
+    "deterministic": "transplant_deterministic",
+    "random effects": "transplant_random",
+    "causal effects": "transplant_causal",
+}
 AGES = ("under 40", "40 to 59", "60 and over")
 SEED = 0
 
@@ -43,8 +47,9 @@ def run(*, quick: bool = False) -> Study:
     family = {name: model(file) for name, file in MEMBERS.items()}
     alone, several = plan.min_samples(THRESHOLD, ALPHA), plan.min_samples(THRESHOLD, ALPHA / len(family))
     printed = as_printed(need, cohort, family)
-    before = sensitivity(need, cohort, family, target=lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, n=alone, seed=SEED, harm="below", check=False)
-    enough = sensitivity(need, cohort, family, target=lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, n=several, seed=SEED, harm="below", purpose="enough draws", check=False)  # fmt: skip
+    claim: dict[str, Any] = {"target": lower_than_before(), "threshold": THRESHOLD, "alpha": ALPHA, "seed": SEED, "harm": "below"}
+    before = sensitivity(need, cohort, family, n=alone, check=False, **claim)
+    enough = sensitivity(need, cohort, family, n=several, purpose="enough draws", check=False, **claim)
     people = described(cohort, enough)
     numbers: dict[str, Any] = {
         "default": {name: round(float(default[name]), 3) for name in ("need", "utility", "tbs")},
@@ -57,11 +62,18 @@ def run(*, quick: bool = False) -> Study:
         "some_alone": {name: float(printed.loc[people["age"] == "40 to 59", name].mean()) for name in family},
         "by_age": shares(people, "age", AGES), "by_sex": shares(people, "sex", ("men", "women")), "people": len(people),
     }  # fmt: skip
-    groups = pd.concat([grouped(people, "age", AGES), grouped(people, "sex", ("men", "women")), crossed(people)], ignore_index=True)
+    groups = pd.concat(
+        [grouped(people, "age", AGES), grouped(people, "sex", ("men", "women")), crossed(people)], ignore_index=True
+    )
     by_age, by_sex = (groups[groups["group"].isin(names)].set_index("group") for names in (AGES, ("men", "women")))
     columns = ["flagged", *family]
     figure = panels(
-        bars("Flagged, by age and sex", "share of patients", AGES, {sex: [rate(people, age, sex) for age in AGES] for sex in ("men", "women")}),
+        bars(
+            "Flagged, by age and sex",
+            "share of patients",
+            AGES,
+            {sex: [rate(people, age, sex) for age in AGES] for sex in ("men", "women")},
+        ),
         bars("Violations by interaction model", "share of patients", AGES, {c: list(by_age[c]) for c in columns}),
         bars("By sex", "share of patients", ("men", "women"), {c: list(by_sex[c]) for c in columns}),
     )
@@ -91,7 +103,10 @@ def as_printed(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> pd.Da
         hits.append(found.table["hits"].to_numpy())
     p = np.stack([stats.p_value(h, PRINTED_N, THRESHOLD, claim="below") for h in hits], axis=1)
     other = np.stack([stats.p_value(PRINTED_N - h, PRINTED_N, THRESHOLD, claim="above") for h in hits], axis=1)
-    rows = pd.DataFrame({"hits": np.min(hits, axis=0), "p": p.min(axis=1), "flag": stats.flag(p, ALPHA, method="holm").rejected}, index=cohort.index)
+    rows = pd.DataFrame(
+        {"hits": np.min(hits, axis=0), "p": p.min(axis=1), "flag": stats.flag(p, ALPHA, method="holm").rejected},
+        index=cohort.index,
+    )
     rows["some"] = stats.flag(other, ALPHA, method="holm").rejected
     for k, name in enumerate(family):
         rows[name] = other[:, k] < ALPHA
@@ -101,7 +116,15 @@ def as_printed(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> pd.Da
 def refusal(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> str:
     """What the library says to somebody who asks for the printed test."""
     try:
-        audit(need, cohort.iloc[:1], next(iter(family.values())), target=lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, n=PRINTED_N)
+        audit(
+            need,
+            cohort.iloc[:1],
+            next(iter(family.values())),
+            target=lower_than_before(),
+            threshold=THRESHOLD,
+            alpha=ALPHA,
+            n=PRINTED_N,
+        )
     except DesignError as error:
         return str(error)
     return ""
@@ -110,7 +133,9 @@ def refusal(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> str:
 def described(cohort: pd.DataFrame, found: Any) -> pd.DataFrame:
     """One row a patient: age group, sex, flagged or not, and the verdict of each model by itself."""
     ages = np.digitize(cohort["rage_tbs"].to_numpy(), [40, 60])
-    people = pd.DataFrame({"age": [AGES[k] for k in ages], "sex": np.where(cohort["rgender_tbs"] == 0, "men", "women")}, index=cohort.index)
+    people = pd.DataFrame(
+        {"age": [AGES[k] for k in ages], "sex": np.where(cohort["rgender_tbs"] == 0, "men", "women")}, index=cohort.index
+    )
     people["flagged"] = found.people["flag"]
     for name in found.members:
         people[name] = found.of(name)["verdict"] == "below"
@@ -128,7 +153,15 @@ def grouped(people: pd.DataFrame, by: str, order: tuple[str, ...]) -> pd.DataFra
     for name in order:
         part = people[people[by] == name]
         span = stats.interval(int(part["flagged"].sum()), len(part), alpha=ALPHA / len(order))
-        rows.append({"group": name, "patients": len(part), "low": float(span.low), "high": float(span.high), **part.drop(columns=["age", "sex"]).mean().to_dict()})
+        rows.append(
+            {
+                "group": name,
+                "patients": len(part),
+                "low": float(span.low),
+                "high": float(span.high),
+                **part.drop(columns=["age", "sex"]).mean().to_dict(),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -147,6 +180,9 @@ def comparison(numbers: dict[str, Any]) -> pd.DataFrame:
     """The paper's figures beside ours."""
     ages, n = numbers["by_age"], numbers["n"]
     enough = str(n["three models, Holm"])
+    cannot = "30 draws cannot reject; the printed rates cannot come from the printed test"
+    alone = "another reading, which n = 30 can show: need is not lower in more than 1 in 100 ways; one model, no correction"
+    printed_alone = {name: "around 10%" if name == "random effects" else "over 50%" for name in MEMBERS}
     cohort = "here: need is lower in fewer than 1 in 100 ways to get cancer, shown at α; how the paper's numbers came out of n = 30 is not known"
     reading = "another reading, which n = 30 can show: need is not lower in more than 1 in 100 ways (Holm over the three)"
     return compared(
@@ -155,7 +191,7 @@ def comparison(numbers: dict[str, Any]) -> pd.DataFrame:
             ("utility of the default patient, days", "–", f"{numbers['default']['utility']:.3f}", "the open calculator says 1595.993"),
             ("draws that one test needs at τ = 0.01", "30", str(n["one model"]), "with 30 the smallest possible p-value is 0.74; budge refuses the design"),
             ("draws that the family needs (Holm, three models)", "30", enough, "the smallest p-value is multiplied by three"),
-            ("flagged, n = 30 as printed", "12%, 99.9%, 74% by age", f"{numbers['flagged']['printed']} of {numbers['people']}", "30 draws cannot reject; the printed rates cannot come from the printed test"),
+            ("flagged, n = 30 as printed", "12%, 99.9%, 74% by age", f"{numbers['flagged']['printed']} of {numbers['people']}", cannot),
             ("flagged, n = 299", "–", f"{numbers['flagged'][str(n['one model'])]} of {numbers['people']}", "enough for one model, too few for Holm over three"),
             (f"flagged, n = {enough}", "–", f"{numbers['flagged'][enough]} of {numbers['people']}", ""),
             (f"flagged under 40, n = {enough}", "99.9%", percent(ages["under 40"]), cohort),
@@ -166,7 +202,7 @@ def comparison(numbers: dict[str, Any]) -> pd.DataFrame:
                 for age, printed in (("under 40", "99.9%"), ("40 to 59", "12%"), ("60 and over", "74%"))
             ),
             *(
-                (f"violations above τ shown, 40 to 59, {name} alone, n = 30", "around 10%" if name == "random effects" else "over 50%", percent(numbers["some_alone"][name]), reading.split(" (")[0] + "; one model, no correction")
+                (f"violations above τ shown, 40 to 59, {name} alone, n = 30", printed_alone[name], percent(numbers["some_alone"][name]), alone)
                 for name in MEMBERS
             ),
             *((f"flagged, {sex}, n = {enough}", "–", percent(numbers["by_sex"][sex]), "the paper shows a figure only") for sex in ("men", "women")),

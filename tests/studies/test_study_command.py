@@ -1,0 +1,95 @@
+"""`budge study`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from budge.cli import main
+from budge.cli.study import STUDIES, load, studies_folder
+
+Program = Callable[[str], ModuleType]
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_study_writes_its_table_and_figure(name: str, quick: Callable[[str], Any], tmp_path: Path) -> None:
+    study = quick(name)
+    written = study.write(tmp_path)
+    assert {path.suffix for path in written} == {".md", ".csv", ".svg"}
+    table = pd.read_csv(tmp_path / f"{name}.csv", keep_default_na=False)
+    assert list(table.columns) == ["figure", "paper", "here", "why they differ"]
+    differ = (table["paper"] != table["here"]) & (table["paper"] != "–")
+    assert (table.loc[differ, "why they differ"] != "").all(), "every deviation has its reason"
+    page = (tmp_path / f"{name}.md").read_text(encoding="utf-8")
+    assert "quick" in page
+    for path in written:
+        if path.suffix == ".svg":
+            assert ET.parse(path).getroot().tag.endswith("svg")
+            assert f"({path.name})" in page
+            assert "nan" not in path.read_text(encoding="utf-8")
+
+
+def test_the_command_prints_json(
+    quick: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    study = quick("german")  # made once; the command is given it
+    monkeypatch.setattr(load("german"), "run", lambda *, quick: study if quick else None)
+    assert main(["study", "german", "--quick", "--json", "--out", str(tmp_path / "out")]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["study"] == "german"
+    assert record["quick"] is True
+    assert all(Path(path).is_file() for path in record["files"])
+    assert main(["study", "german", "--quick"]) == 0
+    said = capsys.readouterr().out
+    assert "these are not the numbers of the study" in said
+    assert "paper: 88.0%" in said
+
+
+def test_an_unknown_study_and_a_file_out_of_place_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "germany"]) == 2
+    assert "german" in capsys.readouterr().err
+    assert main(["study", "german", "--data", "mine.csv"]) == 2
+    assert "recidivism" in capsys.readouterr().err
+
+
+def test_missing_data_is_told(
+    monkeypatch: pytest.MonkeyPatch, program: Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BUDGE_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert main(["study", "transplant", "--quick"]) == 3
+    assert "tbs_betas.csv" in capsys.readouterr().err
+
+
+def test_an_output_folder_that_cannot_be_made_is_told(quick: Callable[[str], Any], tmp_path: Path) -> None:
+    from budge.errors import StorageError
+
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="cannot be written"):
+        quick("german").write(tmp_path / "file" / "out")
+
+
+def test_programs_and_specs_are_together() -> None:
+    folder = studies_folder()
+    assert {path.stem for path in folder.glob("*.py")} == {*STUDIES, "__init__", "common"}
+    assert load("german") is load("german")
+    assert (folder / "german.yaml").is_file()
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_docs_carry_the_full_run(name: str) -> None:
+    folder = ROOT / "docs" / "studies"
+    page = (folder / f"{name}.md").read_text(encoding="utf-8")
+    assert "## Paper and here" in page
+    assert "quick" not in page, "the page in the docs is of a full run"
+    for figure in folder.glob(f"{name}_*.svg"):
+        assert f"({figure.name})" in page
+    assert list(folder.glob(f"{name}_*.svg"))
