@@ -9,7 +9,8 @@ from stress_kit import brute, planted, rate, world
 
 from budge import Feature, InteractionModel, constraints
 from budge.errors import DesignError, InputError
-from budge.stress import Relaxation, ablate, default_relaxations, drop, free, lift, listing
+from budge.parts import Part
+from budge.stress import Relaxation, ablate, default_relaxations, drop, free, lift, listing, pool
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -36,6 +37,22 @@ def test_listed_sets_equal_brute_force(seed: int) -> None:
             assert row["size_ratio"] == pytest.approx(len(after) / len(before))
             assert row["low"] == row["high"] == pytest.approx(row["delta"])
             assert bool(row["newly_reachable"]) == (row["before"] == 0 and row["after"] > 0)
+
+
+def test_a_part_is_prepared_once_however_many_sets_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[object, str]] = []
+    whole = pool.prepare_part
+
+    def counted(part: Part, x: dict[str, float], measure: str) -> object:
+        made.append((part, str(sorted(x.items()))))
+        return whole(part, x, measure)
+
+    monkeypatch.setattr(pool, "prepare_part", counted)
+    X, im = world(np.random.default_rng(7))
+    result = ablate(lambda t: (t["a"] > 1).to_numpy().astype(int), X, im, target=1)
+    assert len(result.relaxations) > 5
+    for k, (part, start) in enumerate(made):
+        assert not any(other == part and start == there for other, there in made[:k])
 
 
 class Once:
