@@ -27,7 +27,7 @@ CASES: dict[str, tuple[str, Callable[[], datasets.Dataset], float]] = {
 
 
 def by_construction(im: InteractionModel, X: pd.DataFrame, n: int) -> float:
-    """Draws a second over all people, in a fresh process of thought: nothing is prepared."""
+    """Draws a second over all people; nothing is prepared before."""
     begin, drawn = time.process_time(), 0
     for block in im.sample_many(X, n, seed=1, on_invalid="skip"):
         drawn += block.moved.shape[1]

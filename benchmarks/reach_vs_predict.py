@@ -39,6 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "german.yaml"
         path.write_text(spec, encoding="utf-8")
+        next(InteractionModel.from_file(path).sample_many(X.iloc[:1], 2)).points  # noqa: B018 - imports are not drawing
         for _ in range(given.repeats):
             im = InteractionModel.from_file(path)
             drawing = predicting = 0.0

@@ -123,15 +123,31 @@ class Coding:
         features = {feature.name: feature for feature in self.features}
         every = rows if times is None else None
         columns: dict[Any, Any] = {}
+        plain: dict[np.dtype[Any], list[tuple[Any, Any, bool]]] = {}
         for label in like.columns:
             column = like[label]
-            if isinstance(label, str) and label in moved:
-                columns[label] = _write(features[label], moved[label], column)
+            moves = isinstance(label, str) and label in moved
+            if moves:
+                dtype = _plain(features[label], moved[label], column.dtype)
+                if dtype is None:
+                    columns[label] = _write(features[label], moved[label], column)
+                else:
+                    plain.setdefault(dtype, []).append((label, moved[label], True))
+            elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+                plain.setdefault(column.dtype, []).append((label, column.to_numpy()[rows], False))
             elif isinstance(column.dtype, np.dtype):
                 columns[label] = column.to_numpy()[rows] if times is None else np.repeat(column.to_numpy()[rows], times)
             else:
                 every = np.repeat(rows, times or 1) if every is None else every
                 columns[label] = column.array.take(every)
+        for dtype, found in plain.items():  # one piece of memory for all columns of a type: large pages, few faults
+            room = np.empty((len(found), len(rows) * (times or 1)), dtype=dtype)
+            for line, (label, values, moves) in zip(room, found):
+                if moves:
+                    np.copyto(line, values, casting="unsafe")
+                else:
+                    line.reshape(len(rows), times or 1)[:] = values[:, None]
+                columns[label] = line
         return pd.DataFrame(columns, columns=like.columns, copy=False)
 
 
@@ -238,20 +254,36 @@ def _cells(found: list[Problem], column: pd.Series, bad: Iterable[bool], what: s
     found.append(Problem(f"row {column.index[int(places[0])]}, column {column.name}", what + more, cell, remedy))
 
 
+def _plain(feature: Feature, values: FloatArray, dtype: Any) -> np.dtype[Any] | None:
+    """The type as which numbers are written where a plain cast will do: what most columns are."""
+    if feature.levels is not None or not isinstance(dtype, np.dtype) or not len(values):
+        return None
+    if dtype.kind == "f":
+        return dtype
+    if dtype.kind in "iu" and feature.type != "real":
+        span: Any = np.iinfo(dtype.name)
+        return dtype if span.min <= values.min() and values.max() <= span.max else None
+    return None
+
+
 def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
     """Numbers as the caller's type; a type that cannot hold them is widened, never wrapped."""
     dtype = column.dtype
     gone = np.isnan(values)
+    if feature.levels is not None and not isinstance(dtype, np.dtype):
+        codes = np.where(gone, -1, values).astype(np.intp)
+        if isinstance(dtype, pd.CategoricalDtype):
+            known = list(dtype.categories)
+            known += [v for v in feature.levels if v not in known]
+            place = np.array([*(known.index(v) for v in feature.levels), -1])  # the last is for what is missing
+            return pd.Categorical.from_codes(place[codes], categories=known, ordered=dtype.ordered)  # type: ignore[call-overload]
+        spelled: Any = dtype
+        return pd.array(list(feature.levels), dtype=spelled).take(codes, allow_fill=True)
     if feature.levels is not None:
         labels = np.array(feature.levels, dtype=object)[np.where(gone, 0, values).astype(int)]
         if gone.any():
             labels[gone] = None
-        if isinstance(dtype, pd.CategoricalDtype):
-            known = list(dtype.categories)
-            return pd.Categorical(labels, categories=known + [v for v in feature.levels if v not in known], ordered=dtype.ordered)
-        if isinstance(dtype, np.dtype):
-            return labels.astype(dtype) if dtype.kind in "biufUS" and not gone.any() else labels
-        return pd.array(labels, dtype=dtype)
+        return labels.astype(dtype) if dtype.kind in "biufUS" and not gone.any() else labels
     if isinstance(dtype, pd.CategoricalDtype):
         whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
         return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)

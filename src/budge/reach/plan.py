@@ -50,14 +50,9 @@ class Plan:
         self.packs = _packed(simple) if not self.empty else []
 
     @cached_property
-    def shape(self) -> tuple[bytes, ...]:
-        """What two plans share whose packs can be looked up together."""
-        return tuple(pack.columns.tobytes() for pack in self.packs)
-
-    @cached_property
     def nbytes(self) -> int:
-        """Memory that it holds, roughly."""
-        return sum(weight_in_bytes(p) for p in self.parts) + sum(pack.table.nbytes for pack in self.packs) + 1000
+        """Memory that it holds beside its parts, roughly."""
+        return sum(pack.table.nbytes for pack in self.packs) + 1000 + 200 * len(self.parts)
 
     @cached_property
     def empty(self) -> bool:

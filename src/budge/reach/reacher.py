@@ -49,7 +49,8 @@ class Reacher:
         self.moved = np.array([j for j, name in enumerate(self.names) if name in model.moving], dtype=np.intp)
         self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes)
         self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes)
-        self._plan_columns = np.unique(np.concatenate(self.columns)) if self.parts else np.zeros(0, dtype=np.intp)
+        self._asked = [np.array([place[n] for n in _asked(part)], dtype=np.intp) for part in self.parts]
+        self._plan_columns = np.unique(np.concatenate(self._asked)) if self.parts else np.zeros(0, dtype=np.intp)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -58,9 +59,11 @@ class Reacher:
 
     def prepared(self, i: int, row: FloatArray) -> Prepared:
         """Part i at the start of this row."""
-        start = row[self.columns[i]]
-        part = self.parts[i]
-        return self._prepared.get((i, start.tobytes()), lambda: prepare_part(part, dict(zip(part.names, start.tolist())), self.model.measure))
+        part, columns = self.parts[i], self.columns[i]
+        return self._prepared.get(
+            (i, row[self._asked[i]].tobytes()),
+            lambda: prepare_part(part, dict(zip(part.names, row[columns].tolist())), self.model.measure),
+        )
 
     def plan(self, row: FloatArray) -> Plan:
         """How the person of this row is drawn; shared by all who stand alike."""
@@ -116,68 +119,40 @@ class Reacher:
     ) -> tuple[FloatArray, dict[str, list[FloatArray]]]:
         """The columns that can move, (columns, people · n), and the effects of each person.
 
-        Every person has a stream of her own, read in one order: packs, other parts, free features, effects. Looking up and
-        scaling is done for all people at once.
+        Every person has a stream of her own, read in one order: packs, other parts, free features, effects.
         """
         people = len(rows)
         spot = np.full(len(self.names), -1)
         spot[self.moved] = np.arange(len(self.moved))
-        out = np.empty((len(self.moved), people, n))
-        packs = max((len(plan.packs) for plan in plans), default=0)
-        numbers = np.zeros((packs, people, n), dtype=np.int64)
+        out = np.empty((len(self.moved) + 1, people, n))  # the last row takes what the parts' still features say
         spread = np.empty((people, n, len(self.free)))
         streams = []
         for i, (plan, key) in enumerate(zip(plans, keys)):
             rng = stream(seed, key, purpose)
-            for at, pack in enumerate(plan.packs):
-                if pack.size > 1:
-                    numbers[at, i] = rng.integers(0, pack.size, n)
+            for pack in plan.packs:
+                values = pack.table + rows[i, pack.columns][:, None]
+                moved = values.take(rng.integers(0, pack.size, n), axis=1) if pack.size > 1 else values
+                out[spot[pack.columns], i] = moved
             for other, where in plan.others:
-                drawn = other.draw(rng, n)
-                for column, j in enumerate(where):
-                    if spot[j] >= 0:
-                        out[spot[j], i] = rows[i, j] + drawn[:, column]
+                out[spot[where], i] = other.draw(rng, n).T + rows[i, where][:, None]
             if len(self.free):
                 rng.random(out=spread[i])
             if self.model.effects:
                 streams.append(rng)
         for lone in self._acted(spot):  # an effect alone moves it
             out[spot[lone]] = rows[:, lone, None]
-        self._look_up(rows, plans, numbers, spot, out)
         for column, (f, j) in enumerate(zip(self.free, self.free_columns)):
             low, high = f.moves(rows[:, j])
             out[spot[j]] = (rows[:, j] + low)[:, None] + (high - low)[:, None] * spread[:, :, column]
         effects: dict[str, list[FloatArray]] = {}
         for i, rng in enumerate(streams):
-            for name, drawn in self.effects(rng, n, rows[i], out[:, i]).items():
+            for name, drawn in self.effects(rng, n, rows[i], out[:-1, i]).items():
                 effects.setdefault(name, []).append(drawn)
-        return out.reshape(len(self.moved), people * n), effects
+        return out[: len(self.moved)].reshape(len(self.moved), people * n), effects
 
     def _acted(self, spot: npt.NDArray[np.int64]) -> list[int]:
         drawn = {int(j) for where in self.columns for j in where} | {int(j) for j in self.free_columns}
         return [j for j in range(len(self.names)) if spot[j] >= 0 and j not in drawn]
-
-    @staticmethod
-    def _look_up(rows: FloatArray, plans: Sequence[Plan], numbers: npt.NDArray[np.int64], spot: npt.NDArray[np.int64], out: FloatArray) -> None:
-        """Write the packs' columns for all people whose packs have the same columns at once."""
-        alike: dict[tuple[bytes, ...], list[int]] = {}
-        for i, plan in enumerate(plans):
-            alike.setdefault(plan.shape, []).append(i)
-        for group in alike.values():
-            everyone = len(group) == len(plans)
-            who: Any = slice(None) if everyone else np.array(group)
-            for at, first in enumerate(plans[group[0]].packs):
-                tables = [plans[i].packs[at].table for i in group]
-                ends = np.cumsum([table.shape[1] for table in tables])
-                index = numbers[at, who] + (ends - [table.shape[1] for table in tables])[:, None]
-                for column, j in enumerate(first.columns):
-                    if spot[j] < 0:
-                        continue
-                    values = np.concatenate([table[column] + rows[i, j] for i, table in zip(group, tables)])
-                    if everyone:
-                        np.take(values, index, out=out[spot[j]], mode="clip")
-                    else:
-                        out[spot[j], who] = values[index]
 
     def effects(self, rng: np.random.Generator, n: int, row: FloatArray, moved: FloatArray) -> dict[str, FloatArray]:
         """Draw the effects of one person and add them to the columns that can move, (columns, n)."""
@@ -281,6 +256,16 @@ class _Cache(Generic[K, V]):
             _, (_, old) = self._found.popitem(last=False)
             self._bytes -= old
         return value
+
+
+def _asked(part: Part) -> list[str]:
+    """The features whose start the part's changes depend on: not targets that only follow, wherever they stand."""
+    read = {name for c in part.constraints for name in c.scope} | {link.source for link in part.linkages}
+    return [
+        f.name
+        for f in part.features
+        if f.actionable or f.name in read or f.distribution is not None or any(link.on_exceed != "allow" for link in part.links.get(f.name, ()))
+    ]
 
 
 def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray]) -> dict[str, FloatArray]:

@@ -5,6 +5,7 @@ Not on the order of people, the size of a block, the number of workers, or the o
 
 from __future__ import annotations
 
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -36,9 +37,22 @@ def content_keys(names: tuple[str, ...], values: npt.NDArray[np.float64]) -> lis
 
 
 def stream(seed: int, key: int, purpose: str) -> np.random.Generator:
-    """The generator of one person for one purpose."""
-    return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, key, _number(purpose)])))
+    """The generator of one person for one purpose.
+
+    The words are those that ``SeedSequence([seed, key, number of the purpose])`` would make, only sooner.
+    """
+    words = np.concatenate([_words(seed), _new_words(key), _words(_number(purpose))])
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(words)))
 
 
+@lru_cache(maxsize=256)
 def _number(purpose: str) -> int:
     return int.from_bytes(blake2b(purpose.encode(), digest_size=8).digest(), "little")
+
+
+def _new_words(number: int) -> npt.NDArray[np.uint32]:
+    count = max(1, -(-number.bit_length() // 32))
+    return np.frombuffer(number.to_bytes(4 * count, "little"), dtype="<u4")
+
+
+_words = lru_cache(maxsize=256)(_new_words)
