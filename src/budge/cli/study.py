@@ -35,7 +35,9 @@ def study(
     """Run one of the paper's studies on its data and compare what comes out with what is printed."""
     program = load(name)
     if data is not None and name != "recidivism":
-        raise InputError("only the recidivism study takes a file of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead")
+        raise InputError(
+            "only the recidivism study takes a file of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead"
+        )
     try:
         result = program.run(quick=quick) if data is None else program.run(quick=quick, path=data)
     except ImportError as error:
@@ -86,5 +88,8 @@ def studies_folder() -> Path:
         if (place / "__init__.py").is_file():
             return place
     raise StorageError(
-        "the studies are not installed", where="studies", got=", ".join(map(str, places)), remedy="run from a checkout of the project"
+        "the studies are not installed",
+        where="studies",
+        got=", ".join(map(str, places)),
+        remedy="run from a checkout of the project",
     )
