@@ -56,8 +56,12 @@ def main(people: int = 1000) -> float:
     whole = time.perf_counter() - began - counting.bare
     ratio = whole / counting.bare
     exact = int((result.table["method_after"] == "exact").sum())
-    print(f"{people} applicants, {len(result.ranking)} relaxations: {exact:,} of {len(result.table):,} relaxed sets listed in full")
-    print(f"{counting.rows:,} points asked; bare prediction {counting.bare:.2f} s, ablation {whole:.2f} s: {ratio:.2f} times (at most {LIMIT})")
+    print(
+        f"{people} applicants, {len(result.ranking)} relaxations: {exact:,} of {len(result.table):,} relaxed sets listed in full"
+    )
+    print(
+        f"{counting.rows:,} points asked; bare prediction {counting.bare:.2f} s, ablation {whole:.2f} s: {ratio:.2f} times (at most {LIMIT})"
+    )
     print(f"best gain: {result.ranking['relaxation'][0]} ({result.ranking['gain'][0]:+.4f})")
     return ratio
 

@@ -31,7 +31,14 @@ def world(rng: np.random.Generator) -> tuple[pd.DataFrame, InteractionModel]:
             options["max_increase"] = int(rng.integers(0, 2))
         return Feature(name, "integer" if high > 1 else "binary", bounds=(0, high), **options)
 
-    features = [feature("a", 3), feature("b", 3), feature("c", 1), feature("d", 2), Feature("t1", "binary"), Feature("t2", "binary")]
+    features = [
+        feature("a", 3),
+        feature("b", 3),
+        feature("c", 1),
+        feature("d", 2),
+        Feature("t1", "binary"),
+        Feature("t2", "binary"),
+    ]
     some = [
         constraints.Thermometer(("t1", "t2"), direction="increase" if rng.integers(0, 2) else None, name="steps"),
         constraints.LinearConstraint({"a": 1, "b": 1}, "<=", 2, on="action", name="budget"),
@@ -70,4 +77,3 @@ def brute(im: InteractionModel, x: pd.Series) -> np.ndarray:
 def rate(model: Any, points: np.ndarray, columns: Any) -> float:
     """The share of points that attain 1."""
     return float(np.mean(model(pd.DataFrame(points, columns=columns)))) if len(points) else float("nan")
-

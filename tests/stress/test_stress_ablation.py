@@ -104,7 +104,9 @@ def test_the_true_driver_comes_first_in_100_of_100() -> None:
         features = [
             Feature(n, "integer", bounds=(0, 4), actionable=bool(j != driver and rng.integers(0, 2))) for j, n in enumerate(names)
         ]
-        im = InteractionModel(features, [constraints.LinearConstraint({names[0]: 1, names[1]: 1}, "<=", 3, on="action", name="budget")])
+        im = InteractionModel(
+            features, [constraints.LinearConstraint({names[0]: 1, names[1]: 1}, "<=", 3, on="action", name="budget")]
+        )
         X = pd.DataFrame(rng.integers(0, 3, (6, m)), columns=names)
         noise = rng.normal(0, 0.05, m)
 

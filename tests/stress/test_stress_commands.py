@@ -45,7 +45,16 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
 
 
 def test_ablate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ["ablate", str(folder / "tight.yaml"), "--data", str(folder / "people.csv"), "--model", str(folder / "wide.json"), "--target", "1"]
+    base = [
+        "ablate",
+        str(folder / "tight.yaml"),
+        "--data",
+        str(folder / "people.csv"),
+        "--model",
+        str(folder / "wide.json"),
+        "--target",
+        "1",
+    ]
     figure = folder / "gain.svg"
     code, out = run(capsys, *base, "--figure", str(figure), "--stuck", "2")
     assert code == 0
@@ -57,7 +66,12 @@ def test_ablate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out = run(capsys, *base, "--json")
     record = json.loads(out)
     assert code == 0
-    assert {r["relaxation"] for r in record["ranking"]} >= {"free home", "free age", "lift steps of income", "drop a <rule> & more"}
+    assert {r["relaxation"] for r in record["ranking"]} >= {
+        "free home",
+        "free age",
+        "lift steps of income",
+        "drop a <rule> & more",
+    }
     assert main([*base, "--figure", str(figure)]) == 2  # it exists
     assert main([*base, "--relax", "free hme"]) == 2
     capsys.readouterr()
@@ -74,12 +88,25 @@ def test_sensitivity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "under every member" in out
     assert "consensus" in out
     ElementTree.fromstring((folder / "tornado.svg").read_text(encoding="utf-8"))
-    code, out = run(capsys, "sensitivity", str(folder / "tight.yaml"), *end, "--vary", "features.income.max_increase=1,3,9", "--json")
+    code, out = run(
+        capsys, "sensitivity", str(folder / "tight.yaml"), *end, "--vary", "features.income.max_increase=1,3,9", "--json"
+    )
     record = json.loads(out)
     assert code == 0
     assert len(record["by_member"]) == 3
     assert record["breaks"] is not None
-    code, _ = run(capsys, "sensitivity", str(folder / "tight.yaml"), *end, "--toggle", "a <rule> & more", "--kind", "cdf", "--figure", str(folder / "c.svg"))
+    code, _ = run(
+        capsys,
+        "sensitivity",
+        str(folder / "tight.yaml"),
+        *end,
+        "--toggle",
+        "a <rule> & more",
+        "--kind",
+        "cdf",
+        "--figure",
+        str(folder / "c.svg"),
+    )
     assert code == 0
     assert main(["sensitivity", str(folder / "tight.yaml"), *end, "--vary", "features.incom.max_increase=1"]) == 2
 

@@ -42,7 +42,10 @@ def test_equal_to_brute_force(seed: int) -> None:
 def test_blocking_sets_meet_every_minimal_set_and_are_minimal() -> None:
     rng = np.random.default_rng(0)
     for _ in range(300):
-        sets = [frozenset(rng.choice(list("abcde"), int(rng.integers(1, 4)), replace=False).tolist()) for _ in range(int(rng.integers(1, 5)))]
+        sets = [
+            frozenset(rng.choice(list("abcde"), int(rng.integers(1, 4)), replace=False).tolist())
+            for _ in range(int(rng.integers(1, 5)))
+        ]
         every = [frozenset(c) for k in range(6) for c in combinations("abcde", k) if all(set(c) & s for s in sets)]
         assert set(hitting_sets(sets)) == {h for h in every if not any(o < h for o in every)}
 

@@ -68,7 +68,9 @@ def test_a_grid_over_effects_names_and_new_keys() -> None:
     assert len(family) == 4
     assert {m.by_name["a.b"].max_increase for m in family.values()} == {1, 2}
     assert len({m.effects[0].draw for m in family.values()}) == 2
-    found = sensitivity(lambda t: (t["income"] > 6).astype(int), pd.DataFrame({"income": [1.0], "a.b": [0]}), family, target=1, n=300)
+    found = sensitivity(
+        lambda t: (t["income"] > 6).astype(int), pd.DataFrame({"income": [1.0], "a.b": [0]}), family, target=1, n=300
+    )
     assert found.tornado()["what"][0] == "effects.luck.add"
 
 
@@ -128,6 +130,13 @@ def test_flag_keeps_its_error_through_the_public_door() -> None:
     frame = pd.DataFrame({"dial": np.full(people, 0.5), "who": np.arange(people)})
     base = [Feature("dial", "real", bounds=(0, 1)), Feature("who", "integer", actionable=False)]
     family = {str(k): InteractionModel([base[0].but(bounds=(0, 1 + k)), base[1]]) for k in range(3)}
-    found = sensitivity(lambda t: (t["dial"] < 0.1).astype(int), frame, {"a": family["0"], "b": family["0"].freeze("who")}, target=1, n=100, seed=4)
+    found = sensitivity(
+        lambda t: (t["dial"] < 0.1).astype(int),
+        frame,
+        {"a": family["0"], "b": family["0"].freeze("who")},
+        target=1,
+        n=100,
+        seed=4,
+    )
     assert found.people["flag"].sum() <= 37
     assert found.people["certify"].sum() <= 37

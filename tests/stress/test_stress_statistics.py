@@ -72,7 +72,12 @@ def test_intervals_cover_through_the_public_door() -> None:
     rate = rng.choice([0.0, 0.1, 0.5, 0.9], people)
     X = pd.DataFrame({"dial": 0.5, "extra": 0.5, "rate": rate, "who": np.arange(people)})
     im = InteractionModel(
-        [Feature("dial", "real", bounds=(0, 1)), Feature("extra", "real", bounds=(0, 1), actionable=False), Feature("rate", "fixed"), Feature("who", "fixed")]
+        [
+            Feature("dial", "real", bounds=(0, 1)),
+            Feature("extra", "real", bounds=(0, 1), actionable=False),
+            Feature("rate", "fixed"),
+            Feature("who", "fixed"),
+        ]
     )
     result = ablate(
         lambda t: ((t["dial"] < t["rate"]) | (t["extra"] > 0.8)).astype(int), X, im, target=1, n=150, seed=2, check=False
@@ -86,3 +91,27 @@ def test_intervals_cover_through_the_public_door() -> None:
     row = result.ranking.iloc[0]
     assert row["low"] <= truth.mean() <= row["high"]
     assert row["high"] - row["low"] < 0.04
+
+
+@pytest.mark.heavy
+def test_intervals_cover_over_10000_people_through_the_public_door() -> None:
+    """The same with 10^4 people, one simulation each."""
+    rng = np.random.default_rng(19)
+    people = SIMULATIONS
+    rate = rng.choice([0.0, 0.1, 0.5, 0.9], people)
+    X = pd.DataFrame({"dial": 0.5, "extra": 0.5, "rate": rate, "who": np.arange(people)})
+    im = InteractionModel(
+        [
+            Feature("dial", "real", bounds=(0, 1)),
+            Feature("extra", "real", bounds=(0, 1), actionable=False),
+            Feature("rate", "fixed"),
+            Feature("who", "fixed"),
+        ]
+    )
+    result = ablate(
+        lambda t: ((t["dial"] < t["rate"]) | (t["extra"] > 0.8)).astype(int), X, im, target=1, n=100, seed=3, check=False
+    )
+    truth = 0.2 * (1 - rate)
+    misses = ~((result.table["low"] <= truth) & (truth <= result.table["high"]))
+    assert misses.mean() < MOST_MISSES
+    assert result.ranking["low"][0] <= truth.mean() <= result.ranking["high"][0]

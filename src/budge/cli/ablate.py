@@ -27,10 +27,14 @@ def _ablate(
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
     relax: Annotated[list[str] | None, typer.Option(help="One of the relaxations by name; all of them unless given.")] = None,
     method: Annotated[str, typer.Option(help="both (default), or paired: the paper's probe.")] = "both",
-    stuck: Annotated[int, typer.Option(help="Also the smallest sets of up to so many relaxations that free those who are stuck.")] = 0,
+    stuck: Annotated[
+        int, typer.Option(help="Also the smallest sets of up to so many relaxations that free those who are stuck.")
+    ] = 0,
     threshold: Annotated[float, typer.Option(help="The threshold below which people are counted.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of an interval.")] = 0.05,
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each set that is not listed; from the plan unless given.")] = None,
+    n: Annotated[
+        int | None, typer.Option("-n", help="Draws for each set that is not listed; from the plan unless given.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Annotated[str, typer.Option(help="all, outside, or a query such as 'age < 30'.")] = "all",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
@@ -56,13 +60,22 @@ def _ablate(
     im = InteractionModel.from_file(spec)
     people = people_of(data, drop)
     predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
-    common: dict[str, Any] = {"target": parse_target(target, classes=predictor.classes), "seed": seed, "population": population, "on_invalid": on_invalid}
+    common: dict[str, Any] = {
+        "target": parse_target(target, classes=predictor.classes),
+        "seed": seed,
+        "population": population,
+        "on_invalid": on_invalid,
+    }
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = ablate(
             predictor, people, im, list(relax) if relax else None, method=method, threshold=threshold, alpha=alpha, n=n,  # type: ignore[arg-type]
             progress=progress, **common,
         )  # fmt: skip
-    minimal = minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, check=False, **common) if stuck else None
+    minimal = (
+        minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, check=False, **common)
+        if stuck
+        else None
+    )
     if figure is not None:
         from budge.report.stress import cdf_figure, gain_figure
 
@@ -71,6 +84,8 @@ def _ablate(
         echo_json({**result.to_dict(), "minimal": None if minimal is None else minimal.to_dict()})
     elif not quiet:
         typer.echo(str(result))
-        show_table(result.ranking[["relaxation", "gain", "low", "high", "before", "after", "newly_reachable", "size_ratio"]], most=50)
+        show_table(
+            result.ranking[["relaxation", "gain", "low", "high", "before", "after", "newly_reachable", "size_ratio"]], most=50
+        )
         if minimal is not None:
             typer.echo(f"\n{minimal}")

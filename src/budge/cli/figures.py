@@ -17,7 +17,9 @@ def check_figure(path: Path | None, overwrite: bool) -> None:
     if path.suffix.lower() != ".svg":
         raise DesignError("the figure is an SVG file", where="--figure", got=str(path), remedy="give a name that ends in .svg")
     if path.exists() and not overwrite:
-        raise OutputExistsError("the figure exists", where="--figure", got=str(path), remedy="choose another name, or --overwrite")
+        raise OutputExistsError(
+            "the figure exists", where="--figure", got=str(path), remedy="choose another name, or --overwrite"
+        )
 
 
 def write_figure(path: Path, text: str) -> None:
@@ -29,5 +31,8 @@ def write_figure(path: Path, text: str) -> None:
     except OSError as error:
         beside.unlink(missing_ok=True)
         raise StorageError(
-            f"the figure cannot be written: {error.strerror}", where="--figure", got=str(path), remedy="choose a folder that can be written to"
+            f"the figure cannot be written: {error.strerror}",
+            where="--figure",
+            got=str(path),
+            remedy="choose a folder that can be written to",
         ) from error

@@ -25,7 +25,9 @@ def _sensitivity(
     data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
-    vary: Annotated[list[str] | None, typer.Option(help="A place in the spec and values: features.income.max_increase=1000,5000")] = None,
+    vary: Annotated[
+        list[str] | None, typer.Option(help="A place in the spec and values: features.income.max_increase=1000,5000")
+    ] = None,
     toggle: Annotated[list[str] | None, typer.Option(help="A constraint to switch on and off.")] = None,
     threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single claim.")] = 0.05,
@@ -94,7 +96,12 @@ def _family(members: dict[str, Any], vary: list[str] | None, toggle: list[str] |
     for text in vary or ():
         path, mark, values = text.partition("=")
         if not mark or not values:
-            raise InputError("a place in the spec and its values", where="--vary", got=text, remedy="write features.income.max_increase=1000,5000")
+            raise InputError(
+                "a place in the spec and its values",
+                where="--vary",
+                got=text,
+                remedy="write features.income.max_increase=1000,5000",
+            )
         axes[path.strip()] = [_value(v) for v in values.split(",")]
     return grid(im, axes)
 

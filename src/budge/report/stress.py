@@ -17,11 +17,15 @@ def gain_figure(result: Ablation, *, most: int = 20) -> str:
     """The mean gain of each relaxation with its interval, the largest on top."""
     rows: Any = result.ranking[result.ranking["gain"].notna()].head(most)
     ends = np.concatenate([[0.0], rows[["low", "high"]].to_numpy(dtype=float).ravel()])
-    figure = _beside(f"Mean change of responsiveness, {result.info['people']:,} people", len(rows), (float(ends.min()), float(ends.max())))
+    figure = _beside(
+        f"Mean change of responsiveness, {result.info['people']:,} people", len(rows), (float(ends.min()), float(ends.max()))
+    )
     for k, row in enumerate(rows.itertuples()):
         at = len(rows) - k
         figure.bar(0.0, row.gain, at=at, thick=0.7, title=f"{row.relaxation}: {row.gain:+.4g}")
-        figure.line([(row.low, at), (row.high, at)], colour="#000000", width=1.2, title=f"between {row.low:+.4g} and {row.high:+.4g}")
+        figure.line(
+            [(row.low, at), (row.high, at)], colour="#000000", width=1.2, title=f"between {row.low:+.4g} and {row.high:+.4g}"
+        )
         _name(figure, row.relaxation, at)
     figure.labels(x="change of mean responsiveness")
     return str(figure)
@@ -55,7 +59,9 @@ def tornado_figure(result: Sensitivity, *, most: int = 20) -> str:
     """How far mean responsiveness swings with each axis or member, the widest on top."""
     rows: Any = result.tornado().head(most)
     ends = rows[["low", "high", "reference"]].to_numpy(dtype=float).ravel()
-    figure = _beside(f"Mean responsiveness over {len(result.members)} interaction models", len(rows), (float(ends.min()), float(ends.max())))
+    figure = _beside(
+        f"Mean responsiveness over {len(result.members)} interaction models", len(rows), (float(ends.min()), float(ends.max()))
+    )
     for k, row in enumerate(rows.itertuples()):
         at = len(rows) - k
         figure.bar(row.low, row.high, at=at, thick=0.7, title=f"{row.what}: {row.low:.4g} to {row.high:.4g}")

@@ -41,13 +41,25 @@ class Figure:
         (x0, x1), (y0, y1) = self.x, self.y
         across = (x - x0) / ((x1 - x0) or 1.0)
         up = (y - y0) / ((y1 - y0) or 1.0)
-        return self.left + across * (self.width - self.left - self.right), self.height - self.bottom - up * (self.height - self.top - self.bottom)
+        return self.left + across * (self.width - self.left - self.right), self.height - self.bottom - up * (
+            self.height - self.top - self.bottom
+        )
 
     def text(self, x: float, y: float, words: object, *, anchor: str = "start", size: int = 12) -> None:
         """A text at a place of the picture."""
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{escape(anchor)}" font-size="{size:d}">{escape(str(words))}</text>')
+        self.parts.append(
+            f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{escape(anchor)}" font-size="{size:d}">{escape(str(words))}</text>'
+        )
 
-    def line(self, points: Iterable[tuple[float, float]], *, colour: str = COLOURS[0], width: float = 1.5, dashed: bool = False, title: str = "") -> None:
+    def line(
+        self,
+        points: Iterable[tuple[float, float]],
+        *,
+        colour: str = COLOURS[0],
+        width: float = 1.5,
+        dashed: bool = False,
+        title: str = "",
+    ) -> None:
         """A line through points of the plane; those that are not finite are left out."""
         drawn = " ".join("{:.2f},{:.2f}".format(*self.at(x, y)) for x, y in points if isfinite(x) and isfinite(y))
         dash = ' stroke-dasharray="5 4"' if dashed else ""

@@ -144,7 +144,9 @@ def _copy(source: Tally, s: int, to: Tally, at: int) -> None:
         getattr(to, name)[at] = getattr(source, name)[s]
 
 
-def _check_supersets(im: InteractionModel, chosen: tuple[Relaxation, ...], source: TableSource, design: Design, asked: Any) -> None:
+def _check_supersets(
+    im: InteractionModel, chosen: tuple[Relaxation, ...], source: TableSource, design: Design, asked: Any
+) -> None:
     """A relaxation that promises to allow all that was allowed is held to it, on draws from the original set."""
     custom = [(r, r.model(im)) for r in chosen if r.kind == "custom" and r.superset]
     some = [int(i) for i in np.flatnonzero(asked & ~source.invalid) if source.status(int(i)) != "empty"][:20]

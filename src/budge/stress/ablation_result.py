@@ -138,7 +138,11 @@ def side(found: Tally, s: int, level: float) -> tuple[FloatArray, FloatArray, Fl
     rho[given] = low[given] = found.rho[s][given]
     high[given] = (found.rho[s] + lost / np.maximum(n, 1))[given]
     if drawn.any():
-        ends = stats.unresolved_interval(k[drawn], n[drawn], lost[drawn], level) if lost[drawn].any() else stats.interval(k[drawn], n[drawn], level)
+        ends = (
+            stats.unresolved_interval(k[drawn], n[drawn], lost[drawn], level)
+            if lost[drawn].any()
+            else stats.interval(k[drawn], n[drawn], level)
+        )
         low[drawn], high[drawn] = ends.low, ends.high
     rho[n == lost] = np.nan
     return rho, low, high

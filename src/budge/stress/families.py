@@ -40,7 +40,9 @@ def as_family(family: Any) -> Family:
     if isinstance(family, Family):
         found = family
     elif isinstance(family, InteractionModel):
-        raise InputError("one interaction model is no family", where="family", remedy="give {'name': model, ...}, grid(...) or toggles(...)")
+        raise InputError(
+            "one interaction model is no family", where="family", remedy="give {'name': model, ...}, grid(...) or toggles(...)"
+        )
     elif isinstance(family, Mapping):
         found = Family({str(name): model for name, model in family.items()})
     elif isinstance(family, Sequence) and not isinstance(family, str):
@@ -50,8 +52,12 @@ def as_family(family: Any) -> Family:
     else:
         raise InputError("a family maps names to interaction models", where="family", got=type(family).__name__)
     if not len(found):
-        raise DesignError("an empty family: there is nothing to test", where="family", got=family, remedy="give at least one member")
-    strange = [name for name, m in found.items() if not isinstance(m, InteractionModel) and not callable(getattr(m, "draw", None))]
+        raise DesignError(
+            "an empty family: there is nothing to test", where="family", got=family, remedy="give at least one member"
+        )
+    strange = [
+        name for name, m in found.items() if not isinstance(m, InteractionModel) and not callable(getattr(m, "draw", None))
+    ]
     if strange:
         raise InputError("is not an interaction model", where=f"family[{strange[0]!r}]", got=type(found[strange[0]]).__name__)
     return found
@@ -76,13 +82,17 @@ def grid(im: InteractionModel, axes: Mapping[str, Sequence[Any]]) -> Family:
     ['features.income.max_increase=5', 'features.income.max_increase=10']
     """
     if not axes:
-        raise DesignError("an empty family: the grid has no axis", where="axes", got=axes, remedy="name a place in the spec and its values")
+        raise DesignError(
+            "an empty family: the grid has no axis", where="axes", got=axes, remedy="name a place in the spec and its values"
+        )
     for path, values in axes.items():
         if isinstance(values, str) or not isinstance(values, Sequence) or not len(values):
             raise DesignError("an empty family: an axis needs values", where=path, got=values, remedy="give a list of values")
     size = prod(len(values) for values in axes.values())
     if size > MOST_MEMBERS:
-        raise DesignError(f"{size:,} members are too many", where="axes", got=size, remedy=f"at most {MOST_MEMBERS:,}: try fewer values")
+        raise DesignError(
+            f"{size:,} members are too many", where="axes", got=size, remedy=f"at most {MOST_MEMBERS:,}: try fewer values"
+        )
     spec = im.to_spec()
     for path in axes:
         _place(copy.deepcopy(spec), path)
@@ -112,9 +122,7 @@ def _place(spec: Any, path: str) -> tuple[Any, Any]:
             keys = {str(k): k for k in node}
         else:
             raise InputError("the path leads into a plain value", where=path, got=node)
-        step, used = next(
-            ((k, end - at) for end in range(len(steps), at, -1) if (k := ".".join(steps[at:end])) in keys), ("", 0)
-        )
+        step, used = next(((k, end - at) for end in range(len(steps), at, -1) if (k := ".".join(steps[at:end])) in keys), ("", 0))
         if not used and isinstance(node, dict) and at == len(steps) - 1 and at > 1:
             return node, steps[at]  # a key that the spec leaves at its default; the spec's own check judges it
         if not used:
@@ -122,7 +130,13 @@ def _place(spec: Any, path: str) -> tuple[Any, Any]:
         if at + used == len(steps):
             return node, keys[step]
         node, at = node[keys[step]], at + used
-        if isinstance(node, dict) and len(node) == 1 and isinstance(inner := next(iter(node.values())), dict) and at < len(steps) and steps[at] not in node:
+        if (
+            isinstance(node, dict)
+            and len(node) == 1
+            and isinstance(inner := next(iter(node.values())), dict)
+            and at < len(steps)
+            and steps[at] not in node
+        ):
             node = inner  # {linear: {...}}: the kind may be left out
 
 
@@ -145,7 +159,9 @@ def toggles(im: InteractionModel, constraints: Sequence[Any], *, how: Literal["a
     ['all on', 'without rule', 'without one', 'without one, rule']
     """
     if isinstance(constraints, str) or not len(constraints):
-        raise DesignError("an empty family: no constraint to switch", where="constraints", got=constraints, remedy="name at least one")
+        raise DesignError(
+            "an empty family: no constraint to switch", where="constraints", got=constraints, remedy="name at least one"
+        )
     if how not in ("all", "one"):
         raise DesignError("must be all or one", where="how", got=how)
     found = [im.find(c) for c in constraints]

@@ -233,7 +233,10 @@ def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Chang
             found.lone.append((b, changes))
             found.points += size * len(changes.new)
             continue
-        able_here = [able[s] and not empty and each * count <= pool.limit for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)]
+        able_here = [
+            able[s] and not empty and each * count <= pool.limit
+            for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)
+        ]
         listed = [(s, m) for s, m, fine in zip(bundle.sets, changes.members, able_here) if m is not None and fine]
         if not listed:
             continue

@@ -73,7 +73,8 @@ class MinimalRelaxations:
     def to_dict(self) -> dict[str, Any]:
         """The record."""
         rows = [
-            {"person": label, "relaxations": sorted(row["relaxations"]), "proven": bool(row["proven"])} for label, row in self.table.iterrows()
+            {"person": label, "relaxations": sorted(row["relaxations"]), "proven": bool(row["proven"])}
+            for label, row in self.table.iterrows()
         ]
         return {
             "info": dict(self.info), "stuck": list(self.stuck), "table": rows, "without": list(self.without),
@@ -137,7 +138,14 @@ def minimal_relaxations(
     ]
     table = pd.DataFrame(rows, columns=["person", "relaxations", "size", "proven"]).set_index("person")
     without = [i for i, sets in found.items() if not sets]
-    info = {"max_size": most, "relaxations": [r.name for r in chosen], "left_out": list(left_out), "n": n, "seed": seed, "target": design.target.describe()}
+    info = {
+        "max_size": most,
+        "relaxations": [r.name for r in chosen],
+        "left_out": list(left_out),
+        "n": n,
+        "seed": seed,
+        "target": design.target.describe(),
+    }
     return MinimalRelaxations(
         table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),
         tuple(source.labels[i] for i in without if listed[i]), info,
@@ -189,6 +197,8 @@ def hitting_sets(sets: Iterable[Names]) -> tuple[Names, ...]:
     """
     found: list[Names] = []
     for k, given in enumerate(sets):
-        grown = {h if h & given else h | {name} for h in (found if k else [frozenset()]) for name in (given if not h & given else [""])}
+        grown = {
+            h if h & given else h | {name} for h in (found if k else [frozenset()]) for name in (given if not h & given else [""])
+        }
         found = [h for h in grown if not any(other < h for other in grown)]
     return tuple(sorted(found, key=lambda s: (len(s), sorted(s))))

@@ -35,7 +35,9 @@ def probe(
 ) -> Ablation:  # fmt: skip
     """The ablation by Algorithm 2."""
     if im.effects:
-        raise DesignError("what an effect added cannot be told from an action", where="method", got="paired", remedy="use method='both'")
+        raise DesignError(
+            "what an effect added cannot be told from an action", where="method", got="paired", remedy="use method='both'"
+        )
     why = "the relaxed set is not a superset of the original one, so the paired probe cannot judge it; use method='both'"
     refused = [r for r in chosen if not r.superset]
     kept = tuple(r for r in chosen if r.superset)
@@ -51,8 +53,21 @@ def probe(
         few = int((rows["accepted"] < LEAST_ACCEPTED).sum())
         mean = means(rows, design.threshold)
         low, high = _mean_interval(rows, design)
-        mean["note"] = f"the original allows too few of the {design.n} draws for {few} of {len(rows)} people; use method='both'" if few else ""
-        ranked.append({"kind": r.kind, "superset": True, **mean, "low": low, "high": high, "acceptance": float(rows["accepted"].mean() / design.n)})
+        mean["note"] = (
+            f"the original allows too few of the {design.n} draws for {few} of {len(rows)} people; use method='both'"
+            if few
+            else ""
+        )
+        ranked.append(
+            {
+                "kind": r.kind,
+                "superset": True,
+                **mean,
+                "low": low,
+                "high": high,
+                "acceptance": float(rows["accepted"].mean() / design.n),
+            }
+        )
     info = {
         "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.n,
         "seed": design.seed, "purpose": design.purpose, "method": "paired", "measure": im.measure, "people": int(asked.sum()),
@@ -62,7 +77,9 @@ def probe(
     return Ablation(pd.concat(tables), rank([r.name for r in kept], ranked), info, gone, again)
 
 
-def _one(r: Relaxation, work: Work, block: Block, im: InteractionModel, design: Design, asked: BoolArray) -> tuple[pd.DataFrame, int]:
+def _one(
+    r: Relaxation, work: Work, block: Block, im: InteractionModel, design: Design, asked: BoolArray
+) -> tuple[pd.DataFrame, int]:
     """One relaxation: a row a person."""
     base = block.source
     assert isinstance(base, TableSource)

@@ -101,7 +101,9 @@ class Pool:
             cells = {int(j) for p in touched for j in self.parts[p][2]}
             order = tuple(sorted(sets))
             inside = tuple(tuple(p for p in self.ids[s] if int(self.parts[p][2][0]) in cells) for s in order)
-            bundles.append(Bundle(order, np.array(sorted(cells), dtype=np.intp), tuple(p for p in self.ids[0] if p in touched), inside))
+            bundles.append(
+                Bundle(order, np.array(sorted(cells), dtype=np.intp), tuple(p for p in self.ids[0] if p in touched), inside)
+            )
         return bundles
 
     # -- one person -----------------------------------------------------------------------------------------------------
@@ -179,7 +181,9 @@ def listed_size(parts: Sequence[Prepared]) -> int | None:
     return math.prod(1 if p.continuous else int(p.size or 0) for p in parts)
 
 
-def _joint(numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool) -> tuple[FloatArray, FloatArray | None]:
+def _joint(
+    numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool
+) -> tuple[FloatArray, FloatArray | None]:
     """Every joint change over the columns, the first part running fastest, and probabilities where these differ."""
     size = listed_size(parts)
     assert size is not None

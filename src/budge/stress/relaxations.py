@@ -57,7 +57,9 @@ class Relaxation:
         if relaxed.digest == im.digest:
             raise InputError("changes nothing: there is nothing to ablate", where=self.name, remedy="relax what the model holds")
         if [f.name for f in relaxed.features] != [f.name for f in im.features]:
-            raise InputError("a relaxation keeps the features and their order", where=self.name, got=[f.name for f in relaxed.features])
+            raise InputError(
+                "a relaxation keeps the features and their order", where=self.name, got=[f.name for f in relaxed.features]
+            )
         return relaxed
 
 
@@ -142,7 +144,9 @@ def _bounded(f: Feature, X: Any) -> Feature:
 
 def _looser(constraint: Any) -> Edit:
     def edit(im: InteractionModel) -> InteractionModel:
-        freed = tuple(replace(c, direction=None) if isinstance(c, Ordinal | Thermometer) and c == constraint else c for c in im.constraints)
+        freed = tuple(
+            replace(c, direction=None) if isinstance(c, Ordinal | Thermometer) and c == constraint else c for c in im.constraints
+        )
         return InteractionModel(im.features, freed, im.effects, im.latent, name=im.name, measure=im.measure)
 
     return edit
@@ -225,7 +229,9 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
             elif isinstance(what, InteractionModel):
                 given.append(Relaxation(str(name), _instead(im, what, str(name))))
             else:
-                raise InputError("is neither an interaction model nor a Relaxation", where=f"relaxations[{name!r}]", got=type(what).__name__)
+                raise InputError(
+                    "is neither an interaction model nor a Relaxation", where=f"relaxations[{name!r}]", got=type(what).__name__
+                )
     else:
         known = {r.name: r for r in default_relaxations(im, X)[0]}
         for item in relaxations:
@@ -244,7 +250,9 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
 def _instead(im: InteractionModel, other: InteractionModel, name: str) -> Edit:
     def edit(model: InteractionModel) -> InteractionModel:
         if model != im:
-            raise InputError("a whole model cannot be joined with other relaxations", where=name, remedy="give a Relaxation with an edit")
+            raise InputError(
+                "a whole model cannot be joined with other relaxations", where=name, remedy="give a Relaxation with an edit"
+            )
         return other
 
     return edit

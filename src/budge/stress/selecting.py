@@ -48,14 +48,18 @@ class Selection:
         limit, tau = percent(info["limit"]), info["threshold"]
         what = f"responsiveness at or above {tau:g}"
         row: Any
-        lines = [f"{len(self.table)} models; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."]
+        lines = [
+            f"{len(self.table)} models; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."
+        ]
         if self.chosen is None:
             lines.append(f"No model keeps the share of people with {what} within {limit}.")
         else:
             row = self.table.set_index("model").loc[self.chosen]
             best = self.table["accuracy"].max()
             end = f"at most {percent(round(self.certified or 0.0, 4))} of {heads(int(row['people']))} with {what} at {percent(1 - info['alpha'])}"
-            lines.append(f"Chosen: {self.chosen}, accuracy {row['accuracy']:.4g} ({row['accuracy'] - best:+.4g} against the most accurate).")
+            lines.append(
+                f"Chosen: {self.chosen}, accuracy {row['accuracy']:.4g} ({row['accuracy'] - best:+.4g} against the most accurate)."
+            )
             word = "Certified on fresh draws" if self.ok else f"Not certified within {limit} on fresh draws"
             lines.append(f"{word}: {end}.")
         for name, pick in self.reported.items():
@@ -143,11 +147,15 @@ def select(
             where="certify", got=certify, remedy="give the two streams different names",
         )  # fmt: skip
     if not isinstance(models, Mapping) or not models:
-        raise InputError("models are given by name", where="models", got=models if isinstance(models, Mapping) else type(models).__name__)
+        raise InputError(
+            "models are given by name", where="models", got=models if isinstance(models, Mapping) else type(models).__name__
+        )
     bound = fraction(limit, "limit", zero=True)
     missing = [name for name in models if name not in accuracy]
     if missing:
-        raise InputError("its accuracy is not given", where=f"accuracy[{missing[0]!r}]", remedy=nearest(missing[0], map(str, accuracy)))
+        raise InputError(
+            "its accuracy is not given", where=f"accuracy[{missing[0]!r}]", remedy=nearest(missing[0], map(str, accuracy))
+        )
     merit = {name: number(accuracy[name], f"accuracy[{name!r}]") for name in models}
     options: dict[str, Any] = {
         "target": target, "threshold": threshold, "alpha": alpha, "claim": "below", "n": n, "margin": margin, "seed": seed,
@@ -194,7 +202,13 @@ def gaming(found: Audit, model: str, alpha: float) -> tuple[int, float, float]:
     p_claim, p_other = evidence(judged, design)
     # A one-sided bound is wanted: the two-sided one at 2 alpha has just that on its side.
     known = stats.share_from_p_values(
-        p_claim, p_other, claim="below", alpha=min(2 * alpha, 0.999), level=alpha, over="these", independent=found.info.get("twins", 0) == 0
+        p_claim,
+        p_other,
+        claim="below",
+        alpha=min(2 * alpha, 0.999),
+        level=alpha,
+        over="these",
+        independent=found.info.get("twins", 0) == 0,
     )
     exact = (judged["method"] == "exact").all()
     above = float((judged["rho"] >= design["threshold"]).sum())

@@ -118,7 +118,9 @@ def _tables(
     for name, found in audits.items():
         rows = found.table
         sides.append(evidence(rows, design))
-        part = rows[["prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "verdict"]].copy()
+        part = rows[
+            ["prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "verdict"]
+        ].copy()
         part.insert(0, "member", name)
         long.append(part)
     first = long[0]

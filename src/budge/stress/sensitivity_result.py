@@ -48,7 +48,13 @@ class Sensitivity:
         for name in self.members:
             part = self.of(name)
             counts = part["verdict"].value_counts()
-            rows.append({"member": name, "mean_rho": float(part["rho"].mean()), **{v: int(counts.get(v, 0)) for v in ("below", "above", "inconclusive")}})
+            rows.append(
+                {
+                    "member": name,
+                    "mean_rho": float(part["rho"].mean()),
+                    **{v: int(counts.get(v, 0)) for v in ("below", "above", "inconclusive")},
+                }
+            )
         return pd.DataFrame(rows)
 
     def of(self, member: str) -> pd.DataFrame:
@@ -60,7 +66,10 @@ class Sensitivity:
     def breaks(self) -> pd.DataFrame:
         """Where along each axis of the grid a person's verdict changes, the other axes held: between which two values."""
         if not self.axes:
-            raise InputError("these members lie on no grid, so there is no order along which a verdict could break", remedy="use grid or toggles")
+            raise InputError(
+                "these members lie on no grid, so there is no order along which a verdict could break",
+                remedy="use grid or toggles",
+            )
         verdicts = {name: self.of(name)["verdict"] for name in self.members}
         rows: list[dict[str, Any]] = []
         for axis, path in enumerate(self.axes):
@@ -85,12 +94,18 @@ class Sensitivity:
         means = {name: float(self.of(name)["rho"].mean()) for name in self.members}
         first = means[self.members[0]]
         if not self.axes:
-            rows = [{"what": name, "low": min(first, m), "high": max(first, m), "reference": first} for name, m in means.items() if name != self.members[0]]
+            rows = [
+                {"what": name, "low": min(first, m), "high": max(first, m), "reference": first}
+                for name, m in means.items()
+                if name != self.members[0]
+            ]
         else:
             rows = []
             for axis, path in enumerate(self.axes):
                 base = self.settings[self.members[0]]
-                line = [name for name in self.members if all(v == base[k] for k, v in enumerate(self.settings[name]) if k != axis)]
+                line = [
+                    name for name in self.members if all(v == base[k] for k, v in enumerate(self.settings[name]) if k != axis)
+                ]
                 values = [means[name] for name in line]
                 rows.append({"what": path, "low": min(values), "high": max(values), "reference": first})
         table = pd.DataFrame(rows, columns=["what", "low", "high", "reference"])
@@ -110,7 +125,9 @@ class Sensitivity:
     def __str__(self) -> str:
         info, people = self.info, self.people
         claim, tau, many = info["claim"], info["threshold"], len(self.members)
-        lines = [f"{heads(len(people))} under {many} interaction models; target: the output {info['target']}; {info['asked']:,} points asked."]
+        lines = [
+            f"{heads(len(people))} under {many} interaction models; target: the output {info['target']}; {info['asked']:,} points asked."
+        ]
         lines.append(
             f"Responsiveness is {claim} {tau:g} under every member for {heads(int(people['certify'].sum()))}, and under at least one for "
             f"{int(people['flag'].sum()):,} (each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members)."
@@ -124,7 +141,9 @@ class Sensitivity:
             )
         wide = self.tornado()
         if len(wide):
-            lines.append(f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}.")
+            lines.append(
+                f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
+            )
         lines.append("These claims cover the members evaluated, nothing between them.")
         return "\n".join(lines)
 
