@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -67,6 +71,35 @@ def test_missing_data_is_told(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert main(["study", "transplant", "--quick"]) == 3
     assert "tbs_betas.csv" in capsys.readouterr().err
+
+
+def test_a_missing_extra_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(*, quick: bool) -> None:
+        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn.linear_model")
+
+    monkeypatch.setattr(load("german"), "run", run)
+    assert main(["study", "german", "--quick"]) == 3
+    assert "budge[models]" in capsys.readouterr().err
+
+
+def test_a_study_runs_from_an_installed_package(tmp_path: Path) -> None:
+    """Beside the package's modules, as a wheel would have them, the programs are found and imported in the ordinary way."""
+    site = tmp_path / "site"
+    shutil.copytree(ROOT / "src" / "budge", site / "budge", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "studies", site / "budge" / "studies", ignore=shutil.ignore_patterns("__pycache__"))
+    code = (
+        "from budge.cli.study import load, studies_folder; print(studies_folder()); load('transplant').model('transplant_causal')"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(site)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(site / "budge" / "studies")
 
 
 def test_an_output_folder_that_cannot_be_made_is_told(quick: Callable[[str], Any], tmp_path: Path) -> None:
