@@ -19,11 +19,10 @@ import budge
 from budge import datasets
 from budge.reach.draw import sample_blocks
 
-
 STUDIES = Path(__file__).parent.parent / "studies"
 
 
-def timed(work):  # noqa: ANN001, ANN201
+def timed(work):
     start, clock = time.process_time(), time.perf_counter()
     result = work()
     return result, time.process_time() - start, time.perf_counter() - clock

@@ -1,5 +1,5 @@
 """Bad tables: one test for each row of the table of bad inputs. Row, column, value and remedy; odd but sound tables are accepted."""
-# ruff: noqa: E501  (tables of cases, one a line)
+
 
 from __future__ import annotations
 
