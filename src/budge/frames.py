@@ -148,6 +148,9 @@ class Coding:
                 else:
                     line.reshape(len(rows), times or 1)[:] = values[:, None]
                 columns[label] = line
+        for label, values in columns.items():  # pandas would guess a type for objects: they stay what they are
+            if isinstance(values, np.ndarray) and values.dtype == object:
+                columns[label] = pd.Series(values, dtype=object)
         return pd.DataFrame(columns, columns=like.columns, copy=False)
 
 
@@ -266,6 +269,11 @@ def _plain(feature: Feature, values: FloatArray, dtype: Any) -> np.dtype[Any] | 
     return None
 
 
+def _marker(column: pd.Series) -> Any:
+    """What the caller's column holds where a value is missing: None, NaN or NA."""
+    return column[column.isna()].iloc[0]
+
+
 def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
     """Numbers as the caller's type; a type that cannot hold them is widened, never wrapped."""
     dtype = column.dtype
@@ -282,14 +290,15 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
     if feature.levels is not None:
         labels = np.array(feature.levels, dtype=object)[np.where(gone, 0, values).astype(int)]
         if gone.any():
-            labels[gone] = None
+            labels[gone] = _marker(column)
         return labels.astype(dtype) if dtype.kind in "biufUS" and not gone.any() else labels
     if isinstance(dtype, pd.CategoricalDtype):
         whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
         return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)
     kind = getattr(dtype, "kind", "O")
     if kind == "O":
-        plain: list[Any] = [None if g else (int(v) if feature.discrete else float(v)) for v, g in zip(values, gone)]
+        nothing = _marker(column) if gone.any() else None
+        plain: list[Any] = [nothing if g else (int(v) if feature.discrete else float(v)) for v, g in zip(values, gone)]
         return np.array(plain, dtype=object)
     if kind in "iu" and feature.type == "real":
         dtype, kind = np.dtype(float), "f"

@@ -33,7 +33,7 @@ __all__ = ["InteractionModel"]
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
-Relaxable = Literal["all", "actionable", "direction", "steps", "integrality"]
+Relaxable = Literal["all", "actionable", "direction", "steps", "bounds", "integrality"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,17 +239,23 @@ class InteractionModel:
         import pandas as pd
 
         names = [f.name for f in self.features]
-        if isinstance(changes, Mapping) and not hasattr(changes, "columns"):
-            changes = pd.DataFrame({k: np.atleast_1d(np.asarray(v)) for k, v in changes.items()})
-        elif isinstance(changes, np.ndarray | list | tuple):
-            array = np.atleast_2d(np.asarray(changes, dtype=float))
-            if array.shape[1] != len(names):
-                raise DataError(f"changes need {len(names)} columns, one for each feature", got=f"shape {array.shape}")
-            changes = pd.DataFrame(array, columns=names)
-        elif not isinstance(changes, pd.DataFrame):
-            import narwhals as nw
+        try:
+            if isinstance(changes, Mapping) and not hasattr(changes, "columns"):
+                given = {k: np.atleast_1d(np.asarray(v)) for k, v in changes.items()}
+                changes = pd.DataFrame(given, index=None if given else [0])
+            elif isinstance(changes, np.ndarray | list | tuple):
+                array = np.atleast_2d(np.asarray(changes, dtype=float))
+                if array.shape[1] != len(names):
+                    raise DataError(f"changes need {len(names)} columns, one for each feature", got=f"shape {array.shape}")
+                changes = pd.DataFrame(array, columns=names)
+            elif not isinstance(changes, pd.DataFrame):
+                import narwhals as nw
 
-            changes = nw.from_native(changes, eager_only=True).to_pandas()
+                changes = nw.from_native(changes, eager_only=True).to_pandas()
+        except DataError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise DataError(f"cannot be read as a table of changes: {error}", where="changes", got=changes) from None
         strange = [str(c) for c in changes.columns if c not in self.by_name]
         if strange:
             raise DataError("a change of a feature that is not declared", got=strange[0], remedy=nearest(strange[0], names))
@@ -261,7 +267,10 @@ class InteractionModel:
                 codes = Coding((feature,)).encode(changes[[name]].reset_index(drop=True))[:, 0]
                 moved[name] = codes - start[name]
             else:
-                moved[name] = changes[name].to_numpy(dtype=float)
+                try:
+                    moved[name] = changes[name].to_numpy(dtype=float)
+                except (TypeError, ValueError):
+                    raise DataError("a change is a number", where=f"changes.{name}", got=changes[name].iloc[0]) from None
         return moved
 
     def describe(self) -> Description:
@@ -337,22 +346,26 @@ class InteractionModel:
         """The model in which these features cannot be moved directly."""
         return self._features(features, actionable=False)
 
-    def relax(self, *features: str, what: Relaxable = "all", bounds: tuple[float, float] | None = None) -> InteractionModel:
+    def relax(self, *features: str, what: Relaxable | None = None, bounds: tuple[float, float] | None = None) -> InteractionModel:
         """The model in which these features move more freely.
 
         ``actionable``: they can be moved. ``direction``: both ways. ``steps``: no step limits. ``integrality``: whole
-        numbers become real ones. ``all`` (default): actionable, both ways, no step limits. `bounds` replaces the bounds.
+        numbers become real ones. ``all``: actionable, both ways, no step limits. `bounds` replaces the bounds. Without `what`:
+        the bounds alone where they are given, else ``all``.
         """
         changes: dict[str, dict[str, Any]] = {
             "actionable": {"actionable": True},
             "direction": {"direction": None},
             "steps": {"max_increase": None, "max_decrease": None},
             "integrality": {"type": "real"},
+            "bounds": {},
             "all": {"actionable": True, "direction": None, "max_increase": None, "max_decrease": None},
         }
+        if what is None:
+            what = "all" if bounds is None else "bounds"
         if what not in changes:
             raise InputError("cannot be relaxed", got=what, remedy=nearest(what, changes))
-        edit = changes[what] if bounds is None or what != "all" else {}
+        edit = changes[what]
         if what == "integrality":
             wrong = [n for n in features if n in self.by_name and self.by_name[n].type not in ("integer", "binary", "real")]
             if wrong:

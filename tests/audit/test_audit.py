@@ -199,7 +199,7 @@ def test_unanswered_draws_widen_the_interval_and_past_the_limit_the_audit_is_inc
         answer[table["dial"].to_numpy() > 0.9] = None
         return answer
 
-    table = budge.audit(gaps, X, im, target=1, n=100, check=False).table
+    table = budge.audit(gaps, X, im, target=1, n=100, check=False, max_unresolved=1.0).table
     assert (table["unresolved"] > 0).all()
     ends = budge.stats.unresolved_interval(table["hits"].to_numpy(), table["n"].to_numpy(), table["unresolved"].to_numpy())
     assert np.array_equal(table["low"], ends.low)
@@ -366,3 +366,32 @@ def _killed(folder: Path, wait: float) -> None:
     asked["rows"] = 0
     budge.audit(counting, X, im, target=1, n=40, seed=6, journal=folder, check=False)
     assert asked["rows"] == len(X)  # only the people as they are: nothing is drawn again
+
+
+def test_people_computed_exactly_are_counted_and_unanswered_points_leave_only_ends() -> None:
+    im = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 9))])
+    X = pd.DataFrame({"a": [1, 2, 3]})
+    summary = budge.audit(lambda t: np.asarray(t["a"]) > 9, X, im, target=True).summary()
+    assert summary.share is not None
+    assert (summary.share.low, summary.share.high) == (1.0, 1.0)
+
+    def gaps(table: pd.DataFrame) -> np.ndarray:
+        return np.array([None if a > 4 else 0 for a in table["a"]], dtype=object)
+
+    found = budge.estimate(gaps, {"a": 1}, im, target=0, max_unresolved=1.0)
+    assert np.isnan(found.rho)
+    assert (found.low, found.high) == (0.5, 1.0)
+    assert "exactly" not in str(found)
+    assert found.to_dict()["unresolved"] == 5
+    with pytest.raises(IncompleteError):
+        budge.estimate(gaps, {"a": 1}, im, target=0)
+
+
+def test_objects_reach_the_model_as_they_were_given() -> None:
+    im = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 9))])
+    X = pd.DataFrame({"a": [1, 2], "u": pd.Series(["p", None], dtype=object)})
+    table = budge.audit(lambda t: np.array([v is None for v in t["u"]]), X, im, target=True).table
+    assert table["rho"].tolist() == [0.0, 1.0]
+    drawn = budge.audit(lambda t: np.array([v is None for v in t["u"]]), X, im, target=True, method="sample", n=40).table
+    assert drawn["rho"].tolist() == [0.0, 1.0]
+    assert im.sample(X.iloc[[1]], 3).points["u"].dtype == object

@@ -38,7 +38,7 @@ def audit(
     how_much: bool = False,
     harm: Literal["below", "above"] | None = None,
     on_invalid: Literal["error", "skip", "keep"] = "error",
-    max_unresolved: float = 1.0,
+    max_unresolved: float = 0.1,
     check: bool = True,
     n_jobs: int = 1,
     engine: Any = None,

@@ -27,7 +27,7 @@ FIRST_ROUND = 32  # draws of a sequential test before its first look; then as ma
 class Block:
     """Some people, what each model says of them now, and which of them each model's audit asks about."""
 
-    first: int
+    people: tuple[int, ...]  # positions in the whole table
     source: Source
     before: Mapping[str, Any]
     asked: Mapping[str, npt.NDArray[np.bool_]]
@@ -49,7 +49,7 @@ class Work:
         drawn: list[int] = []
         for i in np.flatnonzero(anyone).tolist():
             status = source.status(i)
-            records[block.first + i] = {
+            records[block.people[i]] = {
                 name: {"status": status, "method": "none", "n": 0, "hits": 0, "unresolved": 0}
                 for name in self.predictors
                 if block.asked[name][i]
@@ -63,7 +63,7 @@ class Work:
                 drawn.append(i)
         if drawn and design.method == "exact":
             for i in drawn:
-                for record in records[block.first + i].values():
+                for record in records[block.people[i]].values():
                     record["status"] = "not_exact"
             drawn = []
         for chunk in source.exact(listed):
@@ -85,7 +85,7 @@ class Work:
                 if not block.asked[name][i]:
                     continue
                 part = slice(int(starts[k]), int(starts[k + 1]))
-                record = records[block.first + i][name]
+                record = records[block.people[i]][name]
                 record |= {
                     "method": method,
                     "n": int(chunk.counts[k]),
@@ -171,7 +171,7 @@ class Work:
                         if (i, name) not in open_pairs:
                             continue
                         part = slice(int(starts[k]), int(starts[k + 1]))
-                        record = records[block.first + i][name]
+                        record = records[block.people[i]][name]
                         if k in confirmed and "witness" not in record:
                             record["witness"] = confirmed[k]
                         record["unresolved"] += int((~good[part]).sum())

@@ -39,7 +39,7 @@ class Design:
     rule: StoppingRule | None = None
     proposal: Any = None
     how_much: bool = False
-    max_unresolved: float = 1.0
+    max_unresolved: float = 0.1
 
     def record(self) -> dict[str, Any]:
         """What a journal and a saved run keep of it."""
@@ -87,7 +87,7 @@ def make_design(
     sequential: bool = False,
     proposal: Any = None,
     how_much: bool = False,
-    max_unresolved: object = 1.0,
+    max_unresolved: object = 0.1,
     testing: bool = True,
 ) -> Design:
     """Check the wishes and turn them into numbers: the caller names errors, the plan names n."""

@@ -34,7 +34,7 @@ def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) ->
 
     yield new(source.starts())
     for first in range(0, len(source), block_people):
-        some = source.slice(first, min(first + block_people, len(source)))
+        some = source.take(range(first, min(first + block_people, len(source))))
         listed: list[int] = []
         drawn: list[int] = []
         for i in range(len(some)):

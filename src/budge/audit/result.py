@@ -253,7 +253,7 @@ def _make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any]
         rho[exact] = np.where(plain, k / np.maximum(m - u, 1), given)
         low[exact] = np.where(plain, k / m, given)
         high[exact] = np.where(plain, (k + u) / m, given + u / m)
-        rho[exact] = np.where((m - u) > 0, rho[exact], np.nan)
+        rho[exact] = np.where(u == 0, rho[exact], np.nan)  # with answers missing only its ends are known
         verdict[exact] = np.where(
             high[exact] < design.threshold, "below", np.where(low[exact] > design.threshold, "above", "inconclusive")
         )

@@ -158,7 +158,7 @@ def _records(
         if log is not None:
             records = {int(key): value for key, value in log.done().items()}
         left = [int(i) for i in todo if int(i) not in records]
-        blocks = [_block(source, before, asked, run) for run in _runs(left, people)]
+        blocks = [_block(source, before, asked, left[at : at + people]) for at in range(0, len(left), people)]
         done = len(records)
         if progress is not None:
             progress(done, len(todo))
@@ -177,24 +177,13 @@ def _records(
     return records
 
 
-def _runs(people: Sequence[int], most: int) -> list[tuple[int, int]]:
-    """Neighbours in the table, at most so many at once, as (first, past the last)."""
-    runs: list[tuple[int, int]] = []
-    for i in people:
-        if runs and runs[-1][1] == i and i - runs[-1][0] < most:
-            runs[-1] = (runs[-1][0], i + 1)
-        else:
-            runs.append((i, i + 1))
-    return runs
-
-
-def _block(source: Source, before: Mapping[str, Any], asked: Mapping[str, npt.NDArray[np.bool_]], run: tuple[int, int]) -> Block:
-    first, past = run
+def _block(source: Source, before: Mapping[str, Any], asked: Mapping[str, npt.NDArray[np.bool_]], people: Sequence[int]) -> Block:
+    some = list(people)
     return Block(
-        first,
-        source.slice(first, past),
-        {name: values[first:past] for name, values in before.items()},
-        {name: mask[first:past] for name, mask in asked.items()},
+        tuple(some),
+        source.take(some),
+        {name: values[some] for name, values in before.items()},
+        {name: mask[some] for name, mask in asked.items()},
     )
 
 

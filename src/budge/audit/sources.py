@@ -66,8 +66,8 @@ class Source(Protocol):
     def draws(self, people: Sequence[int], n: int, seed: int, purpose: str, proposal: Any = None) -> Iterator[Chunk]:
         """n draws for each of these people."""
 
-    def slice(self, start: int, stop: int) -> Source:
-        """The people from start to stop."""
+    def take(self, people: Sequence[int]) -> Source:
+        """Some of the people."""
 
     def keys(self) -> list[int]:
         """One number a person for her content."""
@@ -98,9 +98,10 @@ class TableSource:
         """One number a person for the content of the declared features."""
         return content_keys(tuple(f.name for f in self.model.features), self.values)
 
-    def slice(self, start: int, stop: int) -> TableSource:
-        """The people from start to stop."""
-        return TableSource(self.model, self.frame.iloc[start:stop], self.values[start:stop], self.invalid[start:stop])
+    def take(self, people: Sequence[int]) -> TableSource:
+        """Some of the people."""
+        some = list(people)
+        return TableSource(self.model, self.frame.iloc[some], self.values[some], self.invalid[some])
 
     @cached_property
     def _statuses(self) -> list[str]:
@@ -208,9 +209,11 @@ class DrawerSource:
         """One number an input for its content."""
         return [_content(x) for x in self.inputs]
 
-    def slice(self, start: int, stop: int) -> DrawerSource:
-        """The inputs from start to stop."""
-        return DrawerSource(self.drawer, self.inputs[start:stop], self.labels[start:stop])
+    def take(self, people: Sequence[int]) -> DrawerSource:
+        """Some of the inputs."""
+        some = list(people)
+        chosen = self.inputs[some] if isinstance(self.inputs, np.ndarray) else [self.inputs[i] for i in some]
+        return DrawerSource(self.drawer, chosen, [self.labels[i] for i in some])
 
     def status(self, i: int) -> str:
         """Always ok: what can be reached is the drawer's business."""

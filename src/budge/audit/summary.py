@@ -25,6 +25,7 @@ class Summary:
     share: stats.Share | None
     mean_rho: float | None
     calls: int
+    unresolved: int
     info: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -38,19 +39,27 @@ class Summary:
         others = [f"{count:,} {v}" for v, count in self.verdicts.items() if v not in ("below", "above", "inconclusive")]
         lines.append(f"Responsiveness against the threshold {tau:g}: {', '.join(parts + others)}.")
         if self.share is not None:
-            lines.append(f"{str(self.share)[0].upper()}{str(self.share)[1:]} confidence.")
+            lines.append(self._share_sentence(self.share))
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
         if drawn:
             lines.append(
                 f"{self.methods.get('exact', 0):,} people computed exactly; {drawn:,} by draws, each verdict wrong with probability at most {alpha:g}."
             )
-        else:
+        elif self.methods.get("exact"):
             lines.append("All computed exactly, over every reachable point.")
+        if self.unresolved:
+            lines.append(f"{self.unresolved:,} points have no answer; verdicts hold for every way to fill them.")
         if self.info.get("harm"):
             lines.append(
                 f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people)."
             )
         return "\n".join(lines)
+
+    def _share_sentence(self, share: stats.Share) -> str:
+        if share.low == share.high:
+            return f"Exactly {round(share.low * share.people):,} of these {share.people:,} people ({share.low:.4g} of them) are {share.claim} the threshold."
+        text = str(share)
+        return f"{text[0].upper()}{text[1:]} confidence."
 
     def to_dict(self) -> dict[str, Any]:
         """The record."""
@@ -62,6 +71,7 @@ class Summary:
             "share": None if self.share is None else self.share.to_dict(),
             "mean_rho": self.mean_rho,
             "calls": self.calls,
+            "unresolved": self.unresolved,
         }
 
     def _repr_html_(self) -> str:
@@ -74,12 +84,7 @@ def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summar
     """From the table of one model."""
     design = info["design"]
     judged = rows[rows["verdict"].isin(("below", "above", "inconclusive"))]
-    share = None
-    if len(judged):
-        p_claim, p_other = _p_values(judged, design)
-        share = stats.share_from_p_values(
-            p_claim, p_other, claim=design["claim"], alpha=design["alpha"], over="these", independent=info.get("twins", 0) == 0
-        )
+    share = _share(judged, design, independent=info.get("twins", 0) == 0) if len(judged) else None
     rho = judged["rho"].dropna()
     return Summary(
         model=model,
@@ -89,8 +94,27 @@ def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summar
         share=share,
         mean_rho=float(rho.mean()) if len(rho) else None,
         calls=int(rows["n"].sum()),
+        unresolved=int(rows["unresolved"].sum()),
         info=info,
     )
+
+
+def _share(judged: pd.DataFrame, design: Mapping[str, Any], *, independent: bool) -> stats.Share:
+    """Those computed exactly are counted; only those drawn are bounded."""
+    claim, alpha = design["claim"], design["alpha"]
+    known = judged["method"] == "exact"
+    sure = int((known & (judged["verdict"] == claim)).sum())
+    open_ = int((known & (judged["verdict"] == "inconclusive") & (judged["unresolved"] > 0)).sum())
+    opposite = int((judged["verdict"] == ("above" if claim == "below" else "below")).sum())
+    claimed, low, high, level = sure, float(sure), float(sure + open_), 0.0
+    drawn = judged[~known]
+    if len(drawn):
+        p_claim, p_other = _p_values(drawn, design)
+        bounded = stats.share_from_p_values(p_claim, p_other, claim=claim, alpha=alpha, over="these", independent=independent)
+        claimed += bounded.claimed
+        low, high, level = low + bounded.low * len(drawn), high + bounded.high * len(drawn), bounded.level
+    people = len(judged)
+    return stats.Share(claimed, opposite, people, low / people, min(high / people, 1.0), alpha, level, "these", claim)
 
 
 def _p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any]:

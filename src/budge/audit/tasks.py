@@ -74,7 +74,7 @@ class _Answer:
             return self.audit.to_dict()
         return {
             name: None if isinstance(v := self._column(name), float) and v != v else v
-            for name in ("status", "method", "n", "hits", *self.shown)
+            for name in ("status", "method", "n", "hits", "unresolved", *self.shown)
         }
 
 
@@ -104,10 +104,17 @@ class Estimate(_Answer):
             return f"{len(self.table):,} people, mean responsiveness {self.table['rho'].mean():.4g}"
         if self.status in ("empty", "invalid_start"):
             return f"No responsiveness: {self.status}."
+        lost = int(self._column("unresolved"))
+        if self.method == "exact" and lost:
+            gap = f"{lost} of them have no answer: responsiveness lies between {self.low:.4g} and {self.high:.4g}"
+            return f"{self.hits} of all {self.n} reachable points attain the target, {gap}."
+        if self.method == "exact" and self.rho != self.hits / self.n:
+            return f"Over all {self.n} reachable points, weighted as declared, responsiveness is exactly {self.rho:.4g}."
         if self.method == "exact":
             return f"{self.hits} of all {self.n} reachable points attain the target: responsiveness is exactly {self.rho:.4g}."
         level = 1 - self.audit.info["design"]["alpha"]
-        found = f"{self.hits} of {self.n} draws attain the target: responsiveness {self.rho:.4g}"
+        answered = f", {lost} have no answer: of the answered" if lost else ": responsiveness"
+        found = f"{self.hits} of {self.n} draws attain the target{answered} {self.rho:.4g}"
         return f"{found}, between {self.low:.4g} and {self.high:.4g} with confidence {level:.0%}."
 
 
@@ -137,8 +144,12 @@ class Verification(_Answer):
         tau = design["threshold"]
         if not self.single:
             return str(self.audit)
+        if self.method == "exact" and int(self._column("unresolved")):
+            ends = f"between {self._column('low'):.4g} and {self._column('high'):.4g}"
+            return f"Responsiveness lies {ends} ({self._column('unresolved')} points have no answer): {self.verdict} at the threshold {tau:g}."
         if self.method == "exact":
-            return f"Responsiveness is exactly {self.rho:.4g}: {self.verdict} the threshold {tau:g}."
+            how = "equal to" if self.verdict == "inconclusive" else self.verdict
+            return f"Responsiveness is exactly {self.rho:.4g}: {how} the threshold {tau:g}."
         if self.status in ("empty", "invalid_start"):
             return f"No verdict: {self.status}."
         return f"{self.verdict.capitalize()} (threshold {tau:g}; {self.hits} hits in {self.n} draws, p = {self.p_value:.3g} for the claim '{design['claim']}')."
@@ -183,6 +194,8 @@ class Falsified(_Answer):
             return f"The target cannot be attained: none of all {self.n} reachable points does."
         if self.status in ("empty", "invalid_start"):
             return f"No answer: {self.status}."
+        if self.method == "exact":
+            return f"No hit among {self.n} reachable points, but {self._column('unresolved')} have no answer: responsiveness is at most {self.bound:.3g}."
         level = 1 - self.audit.info["design"]["alpha"]
         return f"No hit in {self.n} draws: responsiveness is below {self.bound:.3g} with confidence {level:.0%}."
 

@@ -53,7 +53,7 @@ def audit(
         list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\".")
     ] = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
-    max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 1.0,
+    max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 0.1,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a finished run in the folder.")] = False,

@@ -20,7 +20,7 @@ from budge.expressions import All, Formula, Linear, Row, Some, Var
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
-from budge.reach.core import Core, TooManyError, build_core, change_interval, is_computed, listed_values
+from budge.reach.core import Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
 from budge.reach.fibre import Coordinate, Mixed
 from budge.reach.forms import forms_of, limits
 from budge.reach.listed import Counted, Listed
@@ -109,7 +109,7 @@ def _countable(part: Part, x: Mapping[str, float], real: Sequence[str], stairs: 
         if f.name in targets:
             continue
         plain = f.type == "integer" and (f.distribution is None or f.distribution.kind == "uniform")
-        if not plain or f.name in sources or part.split(f.name) == "guess":
+        if not plain or f.name in sources or part.split(f.name) == "guess" or (f.name in part.links and has_gaps(part, f.name, x)):
             continue
         links = part.links.get(f.name, ())
         if links and (any(link.source in real for link in links) or all(link.relation == "==" and link.on_exceed != "clip" for link in links)):
@@ -142,7 +142,10 @@ def _assemble(
         return Listed.of(part.names, core, (), weights)
     view = _View.of(part, x, core, real, counted, [target for target, _ in stairs.values()])
     cells, curved, whole = _cells(view, counted)
-    if core.folded and any(part.split(link.source) == "guess" for name in outside for link in part.links.get(name, ())):
+    hangs = [name for name in outside for link in part.links.get(name, ()) if part.split(link.source) == "guess"]
+    if core.folded and hangs:
+        if not set(hangs) & set(real):  # whole numbers can be listed instead
+            raise _NotCountableError
         raise DrawError(
             "a continuous feature hangs on an own action that its change does not tell",
             where=f"part {', '.join(part.names)}",
@@ -306,7 +309,8 @@ def _open_rows(part: Part, name: str, x: Mapping[str, float]) -> Formula:
     floor, ceiling = (float(b) - x[name] for b in feature.reach(x[name]))
     moved = Linear({("change", name): 1.0}, 0.0)
     options: list[Formula] = []
-    for branches in product(*(link.branches(name, x) for link in links)):
+    spans = [(own, own) for own in np.arange(down, up + 1.0).tolist()] if has_gaps(part, name, x) else [(down, up)]
+    for (down, up), *branches in product(spans, *(link.branches(name, x) for link in links)):
         low, high = Linear({}, down), Linear({}, up)
         guards: list[Formula] = []
         for guard, least, most in branches:
@@ -340,7 +344,8 @@ def _cells(view: _View, counted: Sequence[str]) -> tuple[list[Cell], list[Constr
             curved.append(constraint)  # one change stands for several own actions here: any of them will do
             whole = True
             continue
-        formula = None if forms.scope(constraint) & view.stops.keys() else forms.formula(constraint, view.x, view.known)
+        stopped = any(layer != "action" and name in view.stops for layer, name in constraint.reads)
+        formula = None if stopped else forms.formula(constraint, view.x, view.known)
         if formula is None:
             curved.append(constraint)
         else:

@@ -44,7 +44,7 @@ def probe(
     if not kept:
         raise DesignError(why, where=refused[0].name)
     work = Work({"model": predictor}, design)
-    block = Block(0, source, {"model": outputs}, {"model": asked})
+    block = Block(tuple(range(len(source))), source, {"model": outputs}, {"model": asked})
     tables, ranked, queries = [], [], 0
     for r in kept:
         rows, used = _one(r, work, block, im, design, asked)

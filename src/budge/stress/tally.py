@@ -74,7 +74,7 @@ def tally(
     """
     pool = Pool(models, design.exact_limit)
     work = Work({"model": predictor}, design)
-    block = Block(0, source, {"model": before}, {"model": chosen})
+    block = Block(tuple(range(len(source))), source, {"model": before}, {"model": chosen})
     found = Tally.blank(len(models), len(source))
     canvas = Canvas.of(pool, source.frame, source.values)
     people = np.flatnonzero(chosen)
