@@ -184,6 +184,10 @@ def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArr
         return result
     numbers, strange = _numbers(column, gone)
     if strange.any():
+        text = pd.to_numeric(column[strange].astype(str), errors="coerce").isna().to_numpy()
+        if text.any():  # the cell that made the column a text comes first
+            strange = strange.copy()
+            strange[np.flatnonzero(strange)[~text]] = False
         _cells(found, column, strange, "not a number", "declare it a category, or clean the column")
     result = np.where(gone | strange, np.nan, numbers)
     endless = np.isinf(result)

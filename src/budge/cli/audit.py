@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.shared import progress_bar, read_people, show_table
-from budge.errors import InputError
+from budge.errors import InputError, nearest
 
 __all__ = ["register"]
 
@@ -69,7 +69,7 @@ def audit(
     from budge.targets import parse_target
 
     if (model is None) == (predictions is None):
-        raise InputError("give either --model or --predictions", got=[str(model), str(predictions)])
+        raise InputError("give either --model or --predictions", got=[str(p) for p in (model, predictions) if p is not None])
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
     im = budge.InteractionModel.from_file(spec)
@@ -80,6 +80,8 @@ def audit(
         if gone:
             raise InputError("no such column", where="--drop", got=gone[0])
         people = people.drop(columns=list(drop))
+    if by is not None and by not in everything.columns:
+        raise InputError("no such column", where="--by", got=by, remedy=nearest(by, map(str, everything.columns)))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     predictor = (
         PredictionFile.read(predictions, **options)
@@ -107,7 +109,7 @@ def audit(
             show_table(result.table.reset_index(names="person"))
             if by is not None:
                 typer.echo(f"\nBy {by}:")
-                show_table(result.by(everything[by] if by in everything.columns else by).reset_index())
+                show_table(result.by(everything[by]).reset_index())
             if out is not None:
                 typer.echo(f"Saved to {out}.")
         for g in gates:

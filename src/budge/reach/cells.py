@@ -97,7 +97,7 @@ def _some_cells(parts: Sequence[Formula], m: int, whole: Sequence[str]) -> list[
     result: list[Cell] = []
     if asked.any():
         for i, part in enumerate(open_parts):
-            apart = All((*(negate(earlier) for earlier in open_parts[:i]), part))
+            apart = All((part, *(negate(earlier) for earlier in open_parts[:i])))
             for cell in cells_of(apart, m, whole):
                 rows = tuple(replace(row, active=row.active & asked) for row in cell.rows)
                 if (cell.active & asked).any():
@@ -151,7 +151,34 @@ def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
 def both(a: Cell, b: Cell) -> Cell | None:
     """Where both hold; None where that is nowhere."""
     active = a.active & b.active
-    return Cell(active, a.rows + b.rows) if active.any() else None
+    if not active.any():
+        return None
+    merged = Cell(active, a.rows + b.rows)
+    return None if a.rows and b.rows and len(active) <= 4096 and _contradicts(merged) else merged
+
+
+def _contradicts(cell: Cell) -> bool:
+    """Whether rows with one coordinate leave nothing to any configuration: most cells of a long list of cases are like that."""
+    low: dict[str, FloatArray] = {}
+    high: dict[str, FloatArray] = {}
+    for row in cell.rows:
+        if len(row.coefficients) != 1 or row.relation == "!=":
+            continue
+        ((name, c),) = row.coefficients.items()
+        at = row.active & (c != 0)
+        bound = np.divide(-row.constant, c, out=np.zeros_like(c), where=c != 0)
+        if row.relation == "==":
+            upper = lower = at
+        else:
+            upper, lower = at & (c > 0), at & (c < 0)
+        high[name] = np.minimum(high.get(name, np.inf), np.where(upper, bound, np.inf))
+        low[name] = np.maximum(low.get(name, -np.inf), np.where(lower, bound, -np.inf))
+    gone = np.zeros(len(cell.active), dtype=bool)
+    for name in low:
+        slack = 1e-8 * np.maximum(1.0, np.maximum(np.abs(low[name]), np.abs(high[name])))
+        with np.errstate(invalid="ignore"):
+            gone |= low[name] - high[name] > slack
+    return bool((gone | ~cell.active).all())
 
 
 def boxes(

@@ -22,7 +22,7 @@ from budge.features import Feature
 from budge.parts import Part
 from budge.reach.forms import forms_of, limits
 
-__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "is_computed", "listed_values"]
+__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "has_gaps", "is_computed", "listed_values"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROWS = 2_000_000  # configurations of one part that are held at once
@@ -66,6 +66,20 @@ def is_computed(part: Part, name: str, x: Mapping[str, float]) -> bool:
     """Whether a real target follows from its sources' own actions alone: it has no moves of its own, all links are equalities."""
     down, up = limits(part.by_name[name], x[name])
     return up <= down and all(link.relation == "==" for link in part.links[name])
+
+
+def has_gaps(part: Part, name: str, x: Mapping[str, float]) -> bool:
+    """Whether whole changes of a target may leave gaps: it moves by itself in whole steps, and what is induced may hold no whole number."""
+    feature = part.by_name[name]
+    low, high = limits(feature, x[name])
+    return (
+        feature.discrete
+        and high > low
+        and any(
+            link.relation == ">=" and (part.by_name[link.source].type == "real" or link.targets[name] != round(link.targets[name]))
+            for link in part.links[name]
+        )
+    )
 
 
 def change_interval(
@@ -197,7 +211,7 @@ def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: 
     if listed is not None:
         _extend_listed(core, part, feature, x, listed - x[name], most)
         return
-    if told or part.split(name) == "guess":
+    if told or part.split(name) == "guess" or (has_gaps(part, name, x) and not any(link.source in outside for link in links)):
         _extend_told(core, part, feature, x, told, most)
         return
     low, high = change_interval(part, name, x, core.action, outside)
@@ -218,13 +232,12 @@ def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, Any],
     if told:
         core.change[name] = core.action[name] + least
     else:
-        low, high = (np.broadcast_to(end, (core.size,)) for end in (np.ceil(least - 1e-9), np.floor(high + 1e-9)))
-        total = _spread(core, low, high, most)
-        core.change[name] = core.action[name] + total
-        core.folded = True
+        ends = (core.action[name] + least, core.action[name] + high)
         if links[0].on_exceed == "clip":
             floor, ceiling = (bound - x[name] for bound in feature.reach(x[name]))
-            core.change[name] = np.clip(core.change[name], floor, ceiling)
+            ends = (np.clip(ends[0], floor, ceiling), np.clip(ends[1], floor, ceiling))
+        core.change[name] = _spread(core, np.ceil(ends[0] - 1e-9), np.floor(ends[1] + 1e-9), most)
+        core.folded = True
     _keep(core, np.asarray(follows(feature, links, x, core.action, core.change)))
 
 
