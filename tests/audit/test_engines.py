@@ -353,6 +353,7 @@ def test_a_missing_package_is_named(name: str, package: str, extra: str, monkeyp
 
 def test_without_joblib_processes_come_from_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
     """And one thread inside each, as with loky; nothing of it stays in this process."""
+    pytest.importorskip("threadpoolctl", reason="threadpoolctl comes with scikit-learn, in the `models` extra")
     monkeypatch.setitem(sys.modules, "joblib.externals.loky", None)
     before = dict(os.environ)
     found = dict(run_blocks(kit.threads_inside, range(2), n_jobs=2))
