@@ -153,9 +153,14 @@ def holds(c: Constraint, im: InteractionModel, x: Numbers, action: Numbers, chan
             given = {}
             for n in c.features:
                 levels = im.by_name[n].levels
-                if levels is not None and (math.isnan(after[n]) or not 0 <= after[n] < len(levels)):
+                if levels is None:
+                    given[n] = np.array([after[n]])
+                elif math.isnan(after[n]):  # a missing level is None
+                    given[n] = np.array([None], dtype=object)
+                elif 0 <= after[n] < len(levels):
+                    given[n] = np.array([levels[int(after[n])]], dtype=object)
+                else:
                     return False
-                given[n] = np.array([levels[int(after[n])]], dtype=object) if levels is not None else np.array([after[n]])
             return bool(np.asarray(c.function(given))[0])
     raise TypeError(c)
 

@@ -360,6 +360,28 @@ def test_a_real_target_that_stops_at_its_bound_leaves_its_source_uniform() -> No
     assert share(got["s"] < 4, 3.5 / 5.5) > ALPHA
 
 
+def test_a_whole_target_that_moves_by_itself_and_at_least_as_its_real_source_says() -> None:
+    """Own steps -1 and 0, induced between s/2 and its furthest: only sources whose interval holds a whole number are left."""
+    im = InteractionModel(
+        [real("s", 0, 4, direction="increase"), Feature("t", "integer", bounds=(-9, 9), max_decrease=1, max_increase=0)],
+        [DirectionalLinkage("s", {"t": 0.5}, ">=")],
+    )
+    got = drawn(im, {"s": 1.0, "t": 0})  # s/2 up to 1.5: it holds 1 while s moves by at most 2, and 0 where s stays
+    assert set(got["t"]) == {-1.0, 0.0, 1.0}
+    for t, high in ((0.0, 3.0), (1.0, 3.0)):
+        assert ks(got["s"][got["t"] == t], flat(1, high)) > ALPHA
+    assert (got["s"][got["t"] == -1] == 1).all()  # only by itself
+
+
+def test_a_switch_on_the_own_action_of_a_target_that_stops_is_linear() -> None:
+    im = InteractionModel(
+        [Feature("flag", "binary"), real("s", 0, 10), real("t", 0, 5, actionable=False)],
+        [DirectionalLinkage("s", {"t": 1}, on_exceed="clip"), Switch("flag == 1", ("s", "t"))],
+    )
+    sample = im.sample({"flag": 0, "s": 1.0, "t": 1.0}, 10)
+    assert sample.parts[0].method == "box"
+
+
 def test_a_real_target_at_most_its_real_source_fills_the_triangle() -> None:
     im = InteractionModel([real("s", -1, 1), real("t", -9, 9, actionable=False)], [DirectionalLinkage("s", {"t": 1}, "<=")])
     got = drawn(im, {"s": 0.0, "t": 0.0})

@@ -119,6 +119,20 @@ def test_a_start_outside_its_bounds_may_stay_or_move_towards_them() -> None:
     assert sorted(im.enumerate({"a": -2}, on_invalid="keep").points["a"]) == [-2, -1, 0, 1, 2, 3]
 
 
+@pytest.mark.parametrize("policy", ["allow", "reject", "clip"])
+def test_what_is_induced_may_hold_no_whole_number(policy: str) -> None:
+    """At least half a unit, at most three quarters: the target's own whole steps cannot make that whole, except at a bound."""
+    features = [
+        Feature("s", "integer", bounds=(0, 3), direction="increase", max_increase=1),
+        Feature("t", "integer", bounds=(0, 2), max_increase=2, max_decrease=1),
+    ]
+    for scale in (0.5, 0.7, -0.5, 1.5):
+        for t in (0, 1, 2):
+            link = DirectionalLinkage("s", {"t": scale}, ">=", policy)  # type: ignore[arg-type]
+            compare((InteractionModel(features, [link]), {"s": 2, "t": t}))
+            compare((InteractionModel(features, [link, Switch("s == 3", ("t",), "any")]), {"s": 2, "t": t}))
+
+
 def test_links_do_not_chain_and_several_add_up() -> None:
     chain = InteractionModel(
         [
