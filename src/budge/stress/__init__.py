@@ -1,11 +1,11 @@
 """Stress tests: does the verdict survive other assumptions, and which constraint is to blame?
 
-====================  ===============================================================================================
-`sensitivity`         a family of interaction models: `grid`, `toggles` or any mapping of names
-`ablate`              each constraint relaxed in turn: `default_relaxations`, or `drop`, `free`, `lift` and `Relaxation`
-`minimal_relaxations` why a person is stuck: the smallest sets that let her out, and what blocks them all
-`select`              the most accurate model whose gaming is certified; `convex` shows what a relaxation under-reports
-====================  ===============================================================================================
+=====================  ===============================================================================================
+`sensitivity`          a family of interaction models: `grid`, `toggles` or any mapping of names
+`ablate`               each constraint relaxed in turn: `default_relaxations`, or `drop`, `free`, `lift` and `Relaxation`
+`minimal_relaxations`  why a person is stuck: the smallest sets that let her out, and what blocks them all
+`select`               the most accurate model whose gaming is certified; `convex` shows what a relaxation under-reports
+=====================  ===============================================================================================
 """
 
 from budge.stress.ablating import ablate
