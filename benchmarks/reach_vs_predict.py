@@ -1,12 +1,13 @@
 """Drawing against predicting: german, 1000 people × 1000 draws, tables included, beside XGBoost on the same tables.
 
-Run: ``python benchmarks/reach_vs_predict.py`` (needs budge[models] and the data set). CPU time in one run; drawing may take
-15 % of predicting.
+Run: ``python benchmarks/reach_vs_predict.py`` (needs budge[models] and the data set). CPU time in one run, a fresh interaction
+model in every repeat; by the median drawing may take 15 % of predicting.
 """
 
 from __future__ import annotations
 
 import argparse
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -30,12 +31,12 @@ def load() -> tuple[str, pd.DataFrame, pd.Series]:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--draws", type=int, default=1000)
-    options.add_argument("--repeats", type=int, default=3)
+    options.add_argument("--repeats", type=int, default=5)
     given = options.parse_args()
     spec, X, y = load()
     model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=1).fit(X, y)
     print(f"{'draws':>10}{'drawing s':>12}{'predicting s':>14}{'share':>8}{'needed':>8}")
-    best = 1.0
+    shares = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "german.yaml"
         path.write_text(spec, encoding="utf-8")
@@ -52,9 +53,10 @@ def main() -> None:
                 predicting += time.process_time() - clock
                 count += len(points)
                 clock = time.process_time()
-            best = min(best, drawing / predicting)
+            shares.append(drawing / predicting)
             print(f"{count:>10,}{drawing:>12.3f}{predicting:>14.3f}{drawing / predicting:>8.1%}{NEEDED:>8.0%}")
-    if best > NEEDED:
+    print(f"median share {statistics.median(shares):.1%}")
+    if statistics.median(shares) > NEEDED:
         raise SystemExit("drawing takes more than it may")
 
 
