@@ -1,6 +1,6 @@
 """Reachable points: enumerated exactly, drawn exactly, proved empty.
 
-`prepare` decides who is drawn how; `core` lists configurations, `cells`, `fibre` and `polytope` draw what is
+`prepare` decides who is drawn how; `core` lists configurations, `view`, `cells`, `fibre` and `polytope` draw what is
 continuous, `rejection` takes the rest; `reacher` does it for many people; `milp` is the paper's integer program.
 """
 
