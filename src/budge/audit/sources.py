@@ -162,8 +162,8 @@ class TableSource:
                 for k, (i, key) in enumerate(zip(some, some_keys)):
                     part = slice(k * n, (k + 1) * n)
                     plan, weigh = Proposal.of(self.model, proposal).applied(self._plan(i), maker, self.values[i])
-                    maker.draw(self.values[i], plan, key, n, seed, purpose, values[part])
-                    weights[part], bound = weigh(values[part]), max(bound, weigh.bound)
+                    effects = maker.draw(self.values[i], plan, key, n, seed, purpose, values[part])
+                    weights[part], bound = weigh(values[part], effects), max(bound, weigh.bound)
             yield Chunk(some, [n] * len(some), self._decode(values, some, [n] * len(some)), values, weights, bound)
 
     def _decode(self, values: FloatArray, people: list[int], counts: list[int]) -> pd.DataFrame:
