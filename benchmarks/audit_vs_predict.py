@@ -51,10 +51,16 @@ def german() -> None:
 
 
 def compas(people: int) -> None:
-    data, im = datasets.compas(), budge.InteractionModel.from_file(STUDIES / "compas.yaml")
-    X = data.X.head(people)
-    model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=1).fit(data.X.to_numpy(), data.y)
-    block = next(iter(sample_blocks(im, X, 1574, block_rows=100_000))).points.to_numpy()
+    text = (STUDIES / "compas.yaml").read_text(encoding="utf-8").replace("age_<_21", "age_lt_21")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "compas.yaml"
+        path.write_text(text, encoding="utf-8")
+        im = budge.InteractionModel.from_file(path)
+    data = datasets.compas()
+    table = data.X.rename(columns={"age_<_21": "age_lt_21"})
+    X = table.head(people)
+    model = xgboost.XGBClassifier(n_estimators=100, max_depth=6, n_jobs=1).fit(table, data.y)
+    block = next(iter(sample_blocks(im, X, 1574, block_rows=100_000))).points
     model.predict(block)
     _, one, _ = timed(lambda: model.predict(block))
     bare = one * (len(X) * 1574) / len(block)
