@@ -73,6 +73,13 @@ def test_the_order_contract_is_exhaustive_and_covers_house() -> None:
 DOORS = {"interaction.py": {"budge.reach", "budge.spec", "budge.describe"}, "spec/check.py": {"budge.reach"}}
 
 
+@pytest.mark.parametrize("path", [p for p in MODULES if dotted(p).split(".")[1:2] not in (["report"], ["web"], ["cli"], ["testing"])], ids=dotted)
+def test_results_call_for_figures_late(path: Path) -> None:
+    """A result may show itself, but nothing that computes loads what draws."""
+    early = imported_early(ast.parse(path.read_text(encoding="utf-8")))
+    assert {name for name in early if name.split(".")[:2] == ["budge", "report"]} == set()
+
+
 @pytest.mark.parametrize("file", DOORS)
 def test_doors_to_the_right_open_late(file: str) -> None:
     """What the contract lets a module import from its right is imported inside functions only."""

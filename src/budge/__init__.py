@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, models, plan, stats, stress, targets, testing
+    from budge import constraints, datasets, errors, llm, models, plan, stats, stress, targets, testing
     from budge.audit.result import Audit
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
@@ -35,6 +35,7 @@ __all__ = [
     "errors",
     "estimate",
     "falsify",
+    "llm",
     "models",
     "plan",
     "sensitivity",

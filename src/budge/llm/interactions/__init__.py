@@ -1,0 +1,1 @@
+"""Ways a prompt may be rewritten: one file a kind."""

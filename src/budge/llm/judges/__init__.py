@@ -1,0 +1,1 @@
+"""Ways an answer becomes a hit or not: one file a kind."""
