@@ -62,7 +62,7 @@ _HOMES = {
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",
 }
-_MODULES = ("constraints", "datasets", "errors", "models", "plan", "stats", "stress", "targets", "testing")
+_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "stats", "stress", "targets", "testing")
 
 
 def __getattr__(name: str) -> Any:
