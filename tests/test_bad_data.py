@@ -181,6 +181,30 @@ def test_other_tables_are_accepted(kind: str, im: budge.InteractionModel) -> Non
     np.testing.assert_array_equal(first_draws(im, other), first_draws(im, X))
 
 
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_other_tables_come_back_as_they_came(kind: str, n_jobs: int, im: budge.InteractionModel) -> None:
+    """Points are of the caller's kind with her types, and so is every table that her model is asked about."""
+    module = pytest.importorskip(kind)
+    pytest.importorskip("joblib")
+    X = people().reset_index(drop=True)
+    other = module.DataFrame(X.to_dict("list")) if kind == "polars" else module.table(X.to_dict("list"))
+    row = other[:1] if kind == "polars" else other.slice(0, 1)
+    points = im.sample(row, 5, seed=1).points
+    assert type(points) is type(other)
+    assert points.schema == other.schema
+    assert points.to_pandas().to_dict("list") == im.sample(X.iloc[[0]], 5, seed=1).points.to_dict("list")
+
+    def model(frame: object) -> np.ndarray:
+        assert type(frame) is type(other), type(frame)
+        return np.asarray(frame["income"]) > 900  # type: ignore[index]
+
+    found = budge.audit(model, other, im, target=True, n=40, n_jobs=n_jobs).table
+    assert found.equals(budge.audit(lambda t: t["income"] > 900, X, im, target=True, n=40).table)
+    gains = budge.ablate(model, other, im, target=True, n=40).ranking
+    assert gains.equals(budge.ablate(lambda t: t["income"] > 900, X, im, target=True, n=40).ranking)
+
+
 def test_minus_zero_draws_as_zero_does(im: budge.InteractionModel) -> None:
     zero, minus = people(income=[0.0, 2000.0, 800.0]), people(income=[-0.0, 2000.0, 800.0])
     np.testing.assert_array_equal(first_draws(im, zero), first_draws(im, minus))

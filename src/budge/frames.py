@@ -16,6 +16,7 @@ import pandas as pd
 
 from budge.errors import DataError, Problem, nearest
 from budge.features import LARGEST_WHOLE, Feature
+from budge.origins import from_native, keep_origin
 
 __all__ = ["Coding", "one_row", "table"]
 
@@ -39,10 +40,8 @@ def table(X: Any) -> pd.DataFrame:
             remedy="wrap it: pd.DataFrame(array, columns=[...])",
         )
     else:
-        import narwhals as nw
-
         try:
-            frame = nw.from_native(X, eager_only=True).to_pandas()
+            frame = from_native(X)
         except TypeError:
             raise DataError("a table is expected", got=type(X).__name__, remedy="pass a pandas, polars or Arrow table") from None
     if frame.columns.has_duplicates:
@@ -151,7 +150,7 @@ class Coding:
         for label, values in columns.items():  # pandas would guess a type for objects: they stay what they are
             if isinstance(values, np.ndarray) and values.dtype == object:
                 columns[label] = pd.Series(values, dtype=object)
-        return pd.DataFrame(columns, columns=like.columns, copy=False)
+        return keep_origin(pd.DataFrame(columns, columns=like.columns, copy=False), like)
 
 
 def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArray:

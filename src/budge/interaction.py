@@ -22,6 +22,7 @@ from budge.effects import Effect, Latent, in_order
 from budge.errors import DataError, InputError, Problem, SpecError, nearest
 from budge.features import Feature
 from budge.frames import Coding, one_row
+from budge.origins import from_native
 from budge.parts import Part, partition
 from budge.soundness import model_problems
 
@@ -249,9 +250,7 @@ class InteractionModel:
                     raise DataError(f"changes need {len(names)} columns, one for each feature", got=f"shape {array.shape}")
                 changes = pd.DataFrame(array, columns=names)
             elif not isinstance(changes, pd.DataFrame):
-                import narwhals as nw
-
-                changes = nw.from_native(changes, eager_only=True).to_pandas()
+                changes = from_native(changes)
         except DataError:
             raise
         except (TypeError, ValueError) as error:

@@ -13,6 +13,7 @@ from budge.errors import ModelError
 from budge.models.digests import content_digest
 from budge.models.reading import Ask, plain
 from budge.models.rows import Rows
+from budge.origins import as_it_came
 
 __all__ = ["EstimatorEngine", "known_classes", "known_columns"]
 
@@ -60,7 +61,7 @@ class EstimatorEngine:
 
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the estimator says; one that saw no names gets an array, and does not warn."""
-        given: Any = rows.to_numpy() if self.width is not None and isinstance(rows, pd.DataFrame) else rows
+        given: Any = rows.to_numpy() if self.width is not None and isinstance(rows, pd.DataFrame) else as_it_came(rows)
         if ask == "probability":
             return self.model.predict_proba(given)
         if ask == "score" and self.classes is not None and not _is_regressor(self.model):

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budge.models.reading import Ask
 from budge.models.rows import Rows
+from budge.origins import as_it_came
 
 __all__ = ["FunctionEngine"]
 
@@ -39,7 +40,7 @@ class FunctionEngine:
 
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the function says."""
-        return self.function(rows.to_numpy() if self.takes == "numpy" and isinstance(rows, pd.DataFrame) else rows)
+        return self.function(rows.to_numpy() if self.takes == "numpy" and isinstance(rows, pd.DataFrame) else as_it_came(rows))
 
     def digest(self) -> None:
         """A function's content cannot be seen: what it calls and closes over may change."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.errors import Problem
+from budge.origins import as_it_came
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
@@ -50,9 +51,9 @@ class _Reached:
     problems: tuple[Problem, ...] = ()  # what the start breaks, where it was kept
 
     @cached_property
-    def points(self) -> pd.DataFrame:
-        """The points with the caller's columns, order and dtypes."""
-        return self.model.coding.decode(self.values, self.start, np.zeros(len(self.values), dtype=np.intp))
+    def points(self) -> Any:
+        """The points with the caller's columns, order and dtypes, in the caller's kind of table."""
+        return as_it_came(self.model.coding.decode(self.values, self.start, np.zeros(len(self.values), dtype=np.intp)))
 
     def __len__(self) -> int:
         return len(self.values)
@@ -133,10 +134,10 @@ class SampleBlock:
         return result.T
 
     @cached_property
-    def points(self) -> pd.DataFrame:
-        """The points with the caller's columns, order and dtypes."""
+    def points(self) -> Any:
+        """The points with the caller's columns, order and dtypes, in the caller's kind of table."""
         names = [f.name for f in self.model.features if f.name in self.model.moving]
-        return self.model.coding.write(dict(zip(names, self.moved)), self.frame, self.drawn, self.n)
+        return as_it_came(self.model.coding.write(dict(zip(names, self.moved)), self.frame, self.drawn, self.n))
 
     @property
     def labels(self) -> list[Any]:

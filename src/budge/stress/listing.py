@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.frames import Coding
+from budge.origins import keep_origin
 from budge.reach.prepare import Prepared
 from budge.stress.pool import Changes, Pool, listed_size
 
@@ -55,7 +56,7 @@ class Canvas:
     def table(self, filled: npt.NDArray[Any], people: Sequence[int], counts: Sequence[int]) -> pd.DataFrame:
         """The points as the model is asked about them."""
         if self.plain:
-            return pd.DataFrame(filled, columns=self.frame.columns, copy=False)
+            return keep_origin(pd.DataFrame(filled, columns=self.frame.columns, copy=False), self.frame)
         rows = np.repeat(np.array(people, dtype=np.intp), counts)
         return self.coding.decode(filled, self.frame, rows)
 
