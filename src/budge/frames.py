@@ -86,6 +86,11 @@ class Coding:
     features: tuple[Feature, ...]
     moving: frozenset[str] = frozenset()  # those whose value can change: a real one among them is written as a float
 
+    @property
+    def floats(self) -> frozenset[str]:
+        """The columns that are written as floats, whatever they held."""
+        return frozenset(f.name for f in self.features if f.name in self.moving and f.type == "real")
+
     def encode(self, frame: pd.DataFrame) -> FloatArray:
         """The declared columns as numbers, one row a person; every problem is raised at once."""
         found: list[Problem] = []
@@ -150,7 +155,7 @@ class Coding:
         for label, values in columns.items():  # pandas would guess a type for objects: they stay what they are
             if isinstance(values, np.ndarray) and values.dtype == object:
                 columns[label] = pd.Series(values, dtype=object)
-        return keep_origin(pd.DataFrame(columns, columns=like.columns, copy=False), like)
+        return keep_origin(pd.DataFrame(columns, columns=like.columns, copy=False), like, but=self.floats)
 
 
 def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArray:

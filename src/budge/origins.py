@@ -6,6 +6,7 @@ taken from it keep.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pandas as pd
@@ -28,17 +29,16 @@ def from_native(X: Any) -> pd.DataFrame:
     return frame
 
 
-def keep_origin(frame: pd.DataFrame, like: pd.DataFrame) -> pd.DataFrame:
-    """The frame, noted to come from where the other one came from."""
+def keep_origin(frame: pd.DataFrame, like: pd.DataFrame, *, but: Collection[str] = ()) -> pd.DataFrame:
+    """The frame, noted to come from where the other one came from; some columns have another type now."""
     if _NOTE in like.attrs:
-        frame.attrs[_NOTE] = like.attrs[_NOTE]
+        origin, types = like.attrs[_NOTE]
+        frame.attrs[_NOTE] = (origin, {name: kind for name, kind in types.items() if name not in but})
     return frame
 
 
 def as_it_came(frame: Any) -> Any:
     """A table in the library that it came from, with the types that it had there; anything else as it is.
-
-    A column of whole numbers that was declared real and moved stays a column of floats.
 
     Examples
     --------
@@ -51,24 +51,13 @@ def as_it_came(frame: Any) -> Any:
     import narwhals as nw
 
     origin, types = note
+    types = {name: kind for name, kind in types.items() if name in frame.columns}
     plain = frame.reset_index(drop=True)
     plain.attrs = {}  # the note is for us alone
-    table = nw.from_native(plain)
-    floats = {name for name in table.columns if table[name].dtype.is_float()}
-    back = getattr(table, _BACK[origin])()
-    return _polars(back, types, floats) if origin == "polars" else _arrow(back, types, floats)
-
-
-def _polars(back: Any, types: dict[str, Any], floats: set[str]) -> Any:
-    now = back.schema
-    return back.cast({n: t for n, t in types.items() if n in now and now[n] != t and (n not in floats or t.is_float())})
-
-
-def _arrow(back: Any, types: dict[str, Any], floats: set[str]) -> Any:
+    back = getattr(nw.from_native(plain), _BACK[origin])()
+    if origin == "polars":
+        return back.cast(types)
     import pyarrow as pa
 
-    fields = [
-        pa.field(f.name, types[f.name] if f.name in types and (f.name not in floats or pa.types.is_floating(types[f.name])) else f.type)
-        for f in back.schema
-    ]
+    fields = [pa.field(field.name, types.get(field.name, field.type)) for field in back.schema]
     return back.replace_schema_metadata(None).cast(pa.schema(fields))

@@ -56,7 +56,7 @@ class Canvas:
     def table(self, filled: npt.NDArray[Any], people: Sequence[int], counts: Sequence[int]) -> pd.DataFrame:
         """The points as the model is asked about them."""
         if self.plain:
-            return keep_origin(pd.DataFrame(filled, columns=self.frame.columns, copy=False), self.frame)
+            return keep_origin(pd.DataFrame(filled, columns=self.frame.columns, copy=False), self.frame, but=self.coding.floats)
         rows = np.repeat(np.array(people, dtype=np.intp), counts)
         return self.coding.decode(filled, self.frame, rows)
 
