@@ -1,0 +1,401 @@
+"""A figure as a drawing of primitives over a plane of numbers: what is drawn, apart from how it is rendered.
+
+The same `Figure` becomes SVG (no plotting library) or matplotlib; tests read its primitives and compare them with the table.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, log
+from pathlib import Path
+from typing import Any, Literal
+
+from budge.errors import printable
+from budge.report.figures.colours import SERIES
+
+__all__ = [
+    "Area",
+    "Bar",
+    "Figure",
+    "Legend",
+    "Line",
+    "Mark",
+    "Panels",
+    "Point",
+    "Text",
+    "Ticks",
+    "shortened",
+    "text_width",
+    "wrapped",
+]
+
+Place = tuple[float, float]
+Anchor = Literal["start", "middle", "end"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line through points of the plane."""
+
+    points: tuple[Place, ...]
+    colour: str
+    width: float = 1.5
+    dash: str = "solid"
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A rectangle with two opposite corners in the plane; `outline` draws its edge, `fill` its inside."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    fill: str | None = "blue"
+    outline: str | None = None
+    dash: str = "solid"
+    round: float = 0.0  # of the corners, in pixels
+    soft: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Area:
+    """A filled polygon of the plane."""
+
+    points: tuple[Place, ...]
+    colour: str
+    soft: bool = False
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the plane."""
+
+    x: float
+    y: float
+    colour: str
+    shape: str = "circle"  # or diamond
+    hollow: bool = False
+    size: float = 5.0  # half its width, in pixels
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Words at a point of the plane, moved by so many pixels right and down."""
+
+    x: float
+    y: float
+    words: str
+    anchor: Anchor = "start"
+    size: int = 11
+    colour: str = "ink"
+    right: float = 0.0
+    down: float = 0.0
+    bold: bool = False
+    title: str = ""  # the words in full, where they were cut
+
+
+@dataclass(frozen=True)
+class Ticks:
+    """Numbers or names along an axis; `titles` are the names in full, where they were cut."""
+
+    axis: Literal["x", "y"]
+    values: tuple[float, ...]
+    names: tuple[str, ...]
+    grid: bool = True
+    titles: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Legend:
+    """Names with their colours: swatches, lines, or points."""
+
+    names: tuple[str, ...]
+    colours: tuple[str, ...]
+    kind: Literal["bar", "line", "point"] = "bar"
+    dashes: tuple[str, ...] = ()
+
+
+Mark = Line | Bar | Area | Point | Text
+
+
+@dataclass
+class Figure:
+    """A figure: a plane of numbers, what lies on it, and the words around it.
+
+    Every text is escaped when it is rendered, and control characters are shown, not obeyed.
+
+    Examples
+    --------
+    >>> figure = Figure("Gain <by constraint>", x=(0, 1), y=(0, 2))
+    >>> figure.bar(0, 0.5, at=1, thick=0.8)
+    >>> "&lt;by constraint&gt;" in str(figure) and str(figure).startswith("<svg")
+    True
+    """
+
+    title: str
+    x: tuple[float, float]
+    y: tuple[float, float]
+    about: str = ""  # the gist of the numbers, for those who do not see the figure
+    note: str = ""  # shown below: what the intervals mean, what was left out
+    x_label: str = ""
+    y_label: str = ""
+    width: int = 640
+    tall: int = 280  # of the plane, in pixels; the words around it come on top
+    left: int = 64
+    right: int = 24
+    log_x: bool = False
+    frame: bool = True  # whether the plane has axes
+    marks: list[Mark] = field(default_factory=list)
+    ticks: list[Ticks] = field(default_factory=list)
+    legends: list[Legend] = field(default_factory=list)
+
+    # -- what is drawn --------------------------------------------------------------------------------------------
+
+    def line(
+        self, points: Iterable[Place], *, colour: str = SERIES[0], width: float = 1.5, dash: str = "solid", title: str = ""
+    ) -> None:
+        """A line; points that are not finite are left out."""
+        kept = tuple((float(x), float(y)) for x, y in points if isfinite(x) and isfinite(y))
+        self.marks.append(Line(kept, colour, width, dash, title))
+
+    def bar(self, low: float, high: float, *, at: float, thick: float, colour: str = SERIES[0], title: str = "") -> None:
+        """A bar lying from low to high."""
+        self.marks.append(Bar(min(low, high), at - thick / 2, max(low, high), at + thick / 2, colour, title=title))
+
+    def column(self, low: float, high: float, *, at: float, thick: float, colour: str = SERIES[0], title: str = "") -> None:
+        """A bar standing from low to high."""
+        self.marks.append(Bar(at - thick / 2, min(low, high), at + thick / 2, max(low, high), colour, title=title))
+
+    def interval(self, low: float, high: float, *, at: float, cap: float = 0.18, colour: str = "ink", title: str = "") -> None:
+        """A lying interval with caps; an end that is not finite runs to the edge of the plane, without a cap."""
+        ends = [end if isfinite(end) else edge for end, edge in zip((low, high), self.x)]
+        self.line([(ends[0], at), (ends[1], at)], colour=colour, width=1.6, title=title)
+        for end in (low, high):
+            if isfinite(end):
+                self.line([(end, at - cap), (end, at + cap)], colour=colour, width=1.6)
+
+    def point(
+        self, x: float, y: float, *, colour: str = SERIES[0], shape: str = "circle", hollow: bool = False, size: float = 5.0, title: str = ""
+    ) -> None:  # fmt: skip
+        """A point."""
+        self.marks.append(Point(float(x), float(y), colour, shape, hollow, size, title))
+
+    def text(
+        self, x: float, y: float, words: object, *, anchor: Anchor = "start", size: int = 11, colour: str = "ink", right: float = 0.0,
+        down: float = 0.0, bold: bool = False, title: str = "",
+    ) -> None:  # fmt: skip
+        """Words at a point."""
+        self.marks.append(Text(float(x), float(y), str(words), anchor, size, colour, right, down, bold, title))
+
+    def tick(
+        self, axis: Literal["x", "y"], values: Sequence[float], names: Sequence[object] | None = None, *, grid: bool = True
+    ) -> None:
+        """Numbers along an axis, or names in their place; long names of a y-axis are cut to the room at the left."""
+        words = [f"{v:g}" for v in values] if names is None else [clean(name) for name in names]
+        room = self.left - 14 - (18 if self.y_label else 0)
+        shown = [shortened(word, room) if axis == "y" else word for word in words]
+        self.ticks.append(Ticks(axis, tuple(map(float, values)), tuple(shown), grid, tuple(words)))
+
+    def legend(
+        self, names: Sequence[object], colours: Sequence[str], *, kind: Literal["bar", "line", "point"] = "bar", dashes: Sequence[str] = ()
+    ) -> None:  # fmt: skip
+        """Names with their colours, in rows under the title."""
+        self.legends.append(Legend(tuple(map(clean, names)), tuple(colours), kind, tuple(dashes)))
+
+    # -- where it lies --------------------------------------------------------------------------------------------
+
+    @property
+    def title_lines(self) -> list[str]:
+        """The title, broken to the width."""
+        return wrapped(self.title, self.width - 24, size=14)
+
+    @property
+    def note_lines(self) -> list[str]:
+        """The note, broken to the width."""
+        return wrapped(self.note, self.width - 24) if self.note else []
+
+    def legend_rows(self) -> list[list[tuple[int, int, float]]]:
+        """Entries as (legend, entry, x in pixels), row by row."""
+        rows: list[list[tuple[int, int, float]]] = [[]]
+        x = 12.0
+        for i, legend in enumerate(self.legends):
+            for k, name in enumerate(legend.names):
+                wide = 24 + text_width(shortened(name, 260)) + 18
+                if rows[-1] and x + wide > self.width - 6:
+                    rows.append([])
+                    x = 12.0
+                rows[-1].append((i, k, x))
+                x += wide
+        return rows if rows[0] else []
+
+    @property
+    def top(self) -> float:
+        """Pixels above the plane: title and legend."""
+        return 14 + 18 * len(self.title_lines) + 18 * len(self.legend_rows()) + (8 if self.frame else 2)
+
+    @property
+    def bottom(self) -> float:
+        """Pixels below the plane: ticks, label and note."""
+        ticks = 22 if any(t.axis == "x" for t in self.ticks) else 4
+        return ticks + (20 if self.x_label else 0) + 15 * len(self.note_lines) + 8
+
+    @property
+    def height(self) -> float:
+        """Of the whole figure, in pixels."""
+        return self.top + self.tall + self.bottom
+
+    def at(self, x: float, y: float) -> Place:
+        """Where a point of the plane lies in the picture."""
+        (x0, x1), (y0, y1) = self.x, self.y
+        if self.log_x:
+            x, x0, x1 = log(x), log(x0), log(x1)
+        across = (x - x0) / ((x1 - x0) or 1.0)
+        up = (y - y0) / ((y1 - y0) or 1.0)
+        return self.left + across * (self.width - self.left - self.right), self.top + (1 - up) * self.tall
+
+    # -- how it is shown ------------------------------------------------------------------------------------------
+
+    def svg(self, *, standalone: bool = True) -> str:
+        """As SVG: a file with a white background, or an element for a page that may be light or dark."""
+        from budge.report.figures.svg import render
+
+        return render(self, standalone=standalone)
+
+    def to_matplotlib(self, ax: Any = None) -> Any:
+        """Draw with matplotlib (extra `plot`), on new axes or on those given; the axes."""
+        from budge.report.figures.mpl import draw
+
+        return draw(self, ax)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write to a file, whole or not at all: .svg, or .png and .pdf through matplotlib."""
+        from budge.report.figures.saving import save
+
+        return save(self, path, overwrite=overwrite)
+
+    def __str__(self) -> str:
+        return self.svg()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return self.svg(standalone=False)
+
+
+@dataclass
+class Panels:
+    """Figures side by side, as one."""
+
+    title: str
+    figures: tuple[Figure, ...]
+    about: str = ""
+
+    @property
+    def width(self) -> int:
+        """Of all of them, in pixels."""
+        return sum(figure.width for figure in self.figures)
+
+    @property
+    def height(self) -> float:
+        """Of the tallest, in pixels."""
+        return max((figure.height for figure in self.figures), default=0)
+
+    def svg(self, *, standalone: bool = True) -> str:
+        """As SVG."""
+        from budge.report.figures.svg import render_panels
+
+        return render_panels(self, standalone=standalone)
+
+    def to_matplotlib(self) -> Any:
+        """Draw with matplotlib; the array of axes."""
+        from budge.report.figures.mpl import draw_panels
+
+        return draw_panels(self)
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write to a file, whole or not at all."""
+        from budge.report.figures.saving import save
+
+        return save(self, path, overwrite=overwrite)
+
+    def __str__(self) -> str:
+        return self.svg()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_html_(self) -> str:
+        return self.svg(standalone=False)
+
+
+# -- words --------------------------------------------------------------------------------------------------------
+
+
+def clean(words: object) -> str:
+    """One line of text: control characters shown, not obeyed."""
+    return printable(str(words).replace("\n", " ").replace("\t", " "))
+
+
+def text_width(words: str, size: int = 11) -> float:
+    """About how wide a text is, in pixels: on the wide side, for fonts differ.
+
+    Examples
+    --------
+    >>> text_width("abc") < text_width("abcd") < text_width("漢字漢字")
+    True
+    """
+    units = 0.0
+    for c in words:
+        if unicodedata.combining(c):
+            continue
+        units += (
+            1.0
+            if unicodedata.east_asian_width(c) in "WF"
+            else 0.34
+            if c in "iljtf.,:;'|!()[] "
+            else 0.82
+            if c in "mwMW@%"
+            else 0.72
+            if c.isupper()
+            else 0.6
+        )
+    return units * size
+
+
+def shortened(words: str, room: float, size: int = 11) -> str:
+    """The text, cut with … where it is wider than the room.
+
+    Examples
+    --------
+    >>> shortened("a very long name of a constraint", 60)
+    'a very lo…'
+    """
+    if text_width(words, size) <= room:
+        return words
+    kept, used = [], text_width("…", size)
+    for c in words:
+        used += text_width(c, size)
+        if used > room:
+            break
+        kept.append(c)
+    return "".join(kept).rstrip() + "…"
+
+
+def wrapped(words: str, room: float, size: int = 11) -> list[str]:
+    """The text in lines that fit the room; a word that is too long by itself is cut."""
+    lines = [""]
+    for word in clean(words).split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if text_width(longer, size) <= room or not lines[-1]:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return [shortened(line, room, size) for line in lines]

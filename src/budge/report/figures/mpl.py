@@ -1,0 +1,167 @@
+"""Drawings with matplotlib (extra `plot`), for papers and notebooks. The only module that imports it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from budge.errors import MissingDependencyError
+from budge.report.figures.colours import PALETTE
+from budge.report.figures.drawing import Area, Bar, Figure, Line, Panels, Point, Text, clean
+
+__all__ = ["draw", "draw_panels", "picture"]
+
+_DPI = 100
+_POINTS = 72 / _DPI  # a pixel of the drawing, in points
+_DASHES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
+_ANCHOR = {"start": "left", "middle": "center", "end": "right"}
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib.figure
+        import matplotlib.lines
+        import matplotlib.patches
+    except ImportError as error:
+        raise MissingDependencyError(
+            "drawing this way needs matplotlib", where="figure", remedy="pip install 'budge[plot]', or save as .svg"
+        ) from error
+    return matplotlib
+
+
+def _ink(name: str | None) -> str:
+    return "none" if name is None else PALETTE[name][0]
+
+
+def picture(drawing: Figure | Panels) -> Any:
+    """A matplotlib figure that belongs to no window: nothing is left open."""
+    return (draw_panels(drawing)[0] if isinstance(drawing, Panels) else draw(drawing)).figure
+
+
+def draw_panels(panels: Panels) -> list[Any]:
+    """The axes, side by side."""
+    mpl = _matplotlib()
+    canvas = mpl.figure.Figure(figsize=(panels.width / _DPI, panels.height / _DPI), dpi=_DPI)
+    axes, x = [], 0
+    for figure in panels.figures:
+        axes.append(draw(figure, _room(canvas, figure, x, panels.width, panels.height)))
+        x += figure.width
+    return axes
+
+
+def _room(canvas: Any, figure: Figure, x: float, width: float, height: float) -> Any:
+    """Axes where the plane of the drawing lies."""
+    wide = figure.width - figure.left - figure.right
+    return canvas.add_axes(
+        ((x + figure.left) / width, 1 - (figure.top + figure.tall) / height, wide / width, figure.tall / height)
+    )
+
+
+def draw(figure: Figure, ax: Any = None) -> Any:
+    """The axes with everything on them, in the figure's own numbers."""
+    mpl = _matplotlib()
+    if ax is None:
+        canvas = mpl.figure.Figure(figsize=(figure.width / _DPI, figure.height / _DPI), dpi=_DPI)
+        ax = _room(canvas, figure, 0, figure.width, figure.height)
+    if figure.log_x:
+        ax.set_xscale("log")
+        ax.minorticks_off()
+    ax.set_xlim(*figure.x)
+    ax.set_ylim(*figure.y)
+    for mark in figure.marks:
+        _draw(mark, ax, mpl)
+    _ticks(figure, ax)
+    _words(figure, ax)
+    _legend(figure, ax, mpl)
+    return ax
+
+
+def _draw(mark: Any, ax: Any, mpl: Any) -> None:
+    if isinstance(mark, Line):
+        xs, ys = [p[0] for p in mark.points], [p[1] for p in mark.points]
+        ax.plot(
+            xs, ys, color=_ink(mark.colour), linewidth=mark.width * _POINTS * 1.2, linestyle=_DASHES[mark.dash], clip_on=False
+        )
+    elif isinstance(mark, Bar):
+        ax.add_patch(
+            mpl.patches.Rectangle(
+                (min(mark.x0, mark.x1), min(mark.y0, mark.y1)), abs(mark.x1 - mark.x0), abs(mark.y1 - mark.y0), facecolor=_ink(mark.fill),
+                edgecolor=_ink(mark.outline), linestyle=_DASHES[mark.dash], linewidth=0.8 if mark.outline else 0, alpha=0.35 if mark.soft else 1,
+            )
+        )  # fmt: skip
+    elif isinstance(mark, Area):
+        ax.add_patch(mpl.patches.Polygon(mark.points, facecolor=_ink(mark.colour), linewidth=0, alpha=0.35 if mark.soft else 1))
+    elif isinstance(mark, Point):
+        ax.plot(
+            [mark.x], [mark.y], linestyle="none", marker="D" if mark.shape == "diamond" else "o", clip_on=False,
+            markersize=2 * mark.size * _POINTS * (0.72 if mark.shape == "diamond" else 1), markeredgecolor=_ink(mark.colour),
+            markerfacecolor=_ink("paper" if mark.hollow else mark.colour), zorder=3,
+        )  # fmt: skip
+    elif isinstance(mark, Text):
+        ax.annotate(
+            clean(mark.words), (mark.x, mark.y), xytext=(mark.right * _POINTS, -mark.down * _POINTS), textcoords="offset points",
+            ha=_ANCHOR[mark.anchor], va="center", fontsize=mark.size * _POINTS, color=_ink(mark.colour), parse_math=False,
+            fontweight="bold" if mark.bold else "normal", annotation_clip=False,
+        )  # fmt: skip
+
+
+def _ticks(figure: Figure, ax: Any) -> None:
+    for axis in ("x", "y"):
+        values = [v for ticks in figure.ticks if ticks.axis == axis for v in ticks.values]
+        names = [n for ticks in figure.ticks if ticks.axis == axis for n in ticks.names]
+        side = ax.xaxis if axis == "x" else ax.yaxis
+        side.set_ticks(values, labels=names, fontsize=11 * _POINTS, parse_math=False)
+        side.set_tick_params(length=0)
+        if any(ticks.grid for ticks in figure.ticks if ticks.axis == axis):
+            side.grid(True, color=_ink("faint"), linewidth=0.7)
+    ax.set_axisbelow(True)
+    for name, spine in ax.spines.items():
+        spine.set_visible(figure.frame and name == "bottom")
+        spine.set_color(_ink("muted"))
+
+
+def _words(figure: Figure, ax: Any) -> None:
+    """Title, labels and note, placed by pixels of the drawing."""
+    small, wide = 11 * _POINTS, figure.width - figure.left - figure.right
+
+    def put(x: float, y: float, words: str, **look: Any) -> None:
+        at = ((x - figure.left) / wide, 1 - (y - figure.top) / figure.tall)
+        ax.annotate(words, at, xycoords="axes fraction", parse_math=False, annotation_clip=False, **look)
+
+    for k, line in enumerate(figure.title_lines):
+        put(12, 20 + 18 * k, line, fontsize=14 * _POINTS * 0.92, fontweight="bold")
+    foot = figure.top + figure.tall + (22 if any(t.axis == "x" for t in figure.ticks) else 4)
+    if figure.x_label:
+        ax.set_xlabel(clean(figure.x_label), fontsize=small, parse_math=False)
+        foot += 20
+    if figure.y_label:
+        ax.set_ylabel(clean(figure.y_label), fontsize=small, parse_math=False)
+        ax.yaxis.set_label_coords((16 - figure.left) / wide, 0.5)
+    for k, line in enumerate(figure.note_lines):
+        put(12, foot + 13 + 15 * k, line, fontsize=small, color=_ink("muted"))
+
+
+def _legend(figure: Figure, ax: Any, mpl: Any) -> None:
+    handles, names = [], []
+    for legend in figure.legends:
+        for k, (name, colour) in enumerate(zip(legend.names, legend.colours)):
+            dash = _DASHES[legend.dashes[k]] if k < len(legend.dashes) else "-"
+            if legend.kind == "line":
+                handles.append(mpl.lines.Line2D([], [], color=_ink(colour), linestyle=dash))
+            elif legend.kind == "point":
+                handles.append(mpl.lines.Line2D([], [], color=_ink(colour), marker="o", linestyle="none"))
+            else:
+                handles.append(mpl.patches.Patch(color=_ink(colour)))
+            names.append(name)
+    if not handles:
+        return
+    wide = figure.width - figure.left - figure.right
+    rows = figure.legend_rows()
+    corner = ((12 - figure.left) / wide, 1 + (figure.top - 20 - 18 * (len(figure.title_lines) - 1)) / figure.tall)
+    # Names are set afterwards: a name that begins with an underscore would be left out, one with dollars would be typeset.
+    shown = ax.legend(
+        handles, ["·"] * len(handles), loc="upper left", bbox_to_anchor=corner, ncols=max(len(row) for row in rows), frameon=False,
+        fontsize=11 * _POINTS, borderaxespad=0.2, handlelength=1.6, columnspacing=1.2,
+    )  # fmt: skip
+    for text, name in zip(shown.get_texts(), names):
+        text.set_parse_math(False)
+        text.set_text(name)
