@@ -17,7 +17,7 @@ from budge.stress import Ablation, Sensitivity
 __all__ = ["cdf"]
 
 
-def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 7) -> Figure:
+def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
     """The share of people with responsiveness up to ρ: a line a model, before and after relaxations, or a line a member.
 
     Parameters
@@ -52,16 +52,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 7) -> Figure:
         figure.line(
             [(threshold, 0.0), (threshold, 1.0)], colour="muted", width=1.2, dash="dashed", title=f"threshold {threshold:g}"
         )
-        side = threshold > 0.8
-        figure.text(
-            threshold,
-            0.0,
-            f"τ = {threshold:g}",
-            anchor="end" if side else "start",
-            right=-5 if side else 5,
-            down=-9,
-            colour="muted",
-        )
+        figure.text(threshold, 1.0, f"τ = {threshold:g}", anchor="middle", down=-8, colour="muted")
     for (name, table), (colour, dash, width) in zip(lines, looks):
         figure.line(_stairs(table), colour=colour, dash=dash, width=width, title=name)
         if threshold is not None and len(table):

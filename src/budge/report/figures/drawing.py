@@ -33,6 +33,7 @@ __all__ = [
 
 Place = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
+LegendKind = Literal["bar", "line", "point", "diamond"]
 
 
 @dataclass(frozen=True)
@@ -114,11 +115,11 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Legend:
-    """Names with their colours: swatches, lines, or points."""
+    """Names with their colours: swatches, lines, points or diamonds."""
 
     names: tuple[str, ...]
     colours: tuple[str, ...]
-    kind: Literal["bar", "line", "point"] = "bar"
+    kind: LegendKind = "bar"
     dashes: tuple[str, ...] = ()
 
 
@@ -148,7 +149,7 @@ class Figure:
     y_label: str = ""
     width: int = 640
     tall: int = 280  # of the plane, in pixels; the words around it come on top
-    left: int = 64
+    left: int = 76
     right: int = 24
     log_x: bool = False
     frame: bool = True  # whether the plane has axes
@@ -204,8 +205,8 @@ class Figure:
         self.ticks.append(Ticks(axis, tuple(map(float, values)), tuple(shown), grid, tuple(words)))
 
     def legend(
-        self, names: Sequence[object], colours: Sequence[str], *, kind: Literal["bar", "line", "point"] = "bar", dashes: Sequence[str] = ()
-    ) -> None:  # fmt: skip
+        self, names: Sequence[object], colours: Sequence[str], *, kind: LegendKind = "bar", dashes: Sequence[str] = ()
+    ) -> None:
         """Names with their colours, in rows under the title."""
         self.legends.append(Legend(tuple(map(clean, names)), tuple(colours), kind, tuple(dashes)))
 
@@ -238,7 +239,7 @@ class Figure:
     @property
     def top(self) -> float:
         """Pixels above the plane: title and legend."""
-        return 14 + 18 * len(self.title_lines) + 18 * len(self.legend_rows()) + (8 if self.frame else 2)
+        return 14 + 18 * len(self.title_lines) + 18 * len(self.legend_rows()) + (18 if self.frame else 2)
 
     @property
     def bottom(self) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 from budge.errors import MissingDependencyError
 from budge.report.figures.colours import PALETTE
-from budge.report.figures.drawing import Area, Bar, Figure, Line, Panels, Point, Text, clean
+from budge.report.figures.drawing import Area, Bar, Figure, Line, Panels, Point, Text, clean, shortened
 
 __all__ = ["draw", "draw_panels", "picture"]
 
@@ -141,27 +141,36 @@ def _words(figure: Figure, ax: Any) -> None:
 
 
 def _legend(figure: Figure, ax: Any, mpl: Any) -> None:
-    handles, names = [], []
-    for legend in figure.legends:
-        for k, (name, colour) in enumerate(zip(legend.names, legend.colours)):
-            dash = _DASHES[legend.dashes[k]] if k < len(legend.dashes) else "-"
-            if legend.kind == "line":
-                handles.append(mpl.lines.Line2D([], [], color=_ink(colour), linestyle=dash))
-            elif legend.kind == "point":
-                handles.append(mpl.lines.Line2D([], [], color=_ink(colour), marker="o", linestyle="none"))
-            else:
-                handles.append(mpl.patches.Patch(color=_ink(colour)))
-            names.append(name)
-    if not handles:
-        return
+    """Entries where the drawing has them; by hand, for matplotlib's own would typeset dollars and drop leading underscores."""
     wide = figure.width - figure.left - figure.right
-    rows = figure.legend_rows()
-    corner = ((12 - figure.left) / wide, 1 + (figure.top - 20 - 18 * (len(figure.title_lines) - 1)) / figure.tall)
-    # Names are set afterwards: a name that begins with an underscore would be left out, one with dollars would be typeset.
-    shown = ax.legend(
-        handles, ["·"] * len(handles), loc="upper left", bbox_to_anchor=corner, ncols=max(len(row) for row in rows), frameon=False,
-        fontsize=11 * _POINTS, borderaxespad=0.2, handlelength=1.6, columnspacing=1.2,
-    )  # fmt: skip
-    for text, name in zip(shown.get_texts(), names):
-        text.set_parse_math(False)
-        text.set_text(name)
+    y = 22 + 18.0 * len(figure.title_lines)
+    for row in figure.legend_rows():
+        for i, k, x in row:
+            legend = figure.legends[i]
+            name, colour = legend.names[k], _ink(legend.colours[k])
+
+            def at(px: float, py: float) -> tuple[float, float]:
+                return (px - figure.left) / wide, 1 - (py - figure.top) / figure.tall
+
+            if legend.kind == "line":
+                dash = _DASHES[legend.dashes[k]] if k < len(legend.dashes) else "-"
+                (a, b), (c, _) = at(x, y - 4), at(x + 20, y - 4)
+                ax.add_line(mpl.lines.Line2D([a, c], [b, b], color=colour, linestyle=dash, transform=ax.transAxes, clip_on=False))
+            elif legend.kind == "bar":
+                (a, b), (c, d) = at(x + 6, y + 1), at(x + 19, y - 10)
+                ax.add_patch(mpl.patches.Rectangle((a, b), c - a, d - b, facecolor=colour, transform=ax.transAxes, clip_on=False))
+            else:
+                marker = "o" if legend.kind == "point" else "D"
+                a, b = at(x + 12, y - 4)
+                ax.add_line(
+                    mpl.lines.Line2D([a], [b], color=colour, marker=marker, markersize=6, transform=ax.transAxes, clip_on=False)
+                )
+            ax.annotate(
+                shortened(name, 260),
+                at(x + 26, y),
+                xycoords="axes fraction",
+                fontsize=11 * _POINTS,
+                parse_math=False,
+                annotation_clip=False,
+            )
+        y += 18

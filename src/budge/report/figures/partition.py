@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import hypot
 
-from budge.constraints import DirectionalLinkage
+from budge.constraints import Constraint, DirectionalLinkage
 from budge.errors import InputError
 from budge.features import Feature
 from budge.interaction import InteractionModel
@@ -93,9 +93,9 @@ def _boxes(im: InteractionModel) -> list[_Box]:
 
 
 def _ties(part: Part) -> list[_Tie]:
-    found = [_Tie(clean(c.label), clean(c.describe()), tuple(c.scope)) for c in part.constraints]
+    found = [_Tie(_said(c), clean(c.describe()), tuple(c.scope)) for c in part.constraints]
     for link in part.linkages:
-        found.append(_Tie(clean(link.label), clean(link.describe()), tuple(link.scope), _targets(link)))
+        found.append(_Tie(_said(link), clean(link.describe()), tuple(link.scope), _targets(link)))
     for effect in part.effects:
         parents = tuple(sorted({name for layer, name in effect.parents if layer != "latent" and name in part.by_name}))
         shared = sorted({name for layer, name in effect.parents if layer == "latent"})
@@ -106,6 +106,11 @@ def _ties(part: Part) -> list[_Tie]:
             )
         )
     return found
+
+
+def _said(constraint: Constraint) -> str:
+    """Its name, or what kind it is: its lines show what it joins."""
+    return clean(constraint.name or constraint.kind.replace("_", " "))
 
 
 def _targets(link: DirectionalLinkage) -> tuple[str, ...]:

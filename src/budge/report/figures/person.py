@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -54,6 +54,7 @@ class Cell:
     share: float
     hits: float
     start: bool
+    edges: tuple[str, str] | None = None  # the ends of a range
 
 
 def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2000) -> Reached:
@@ -165,9 +166,9 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
         there = None if nearest is None or k == 0 else _place(found, shown[k - 1], nearest[shown[k - 1]])
         _strip(figure, k, feature, cells, there)
     figure.legend(["attains the target", "does not"], ["blue", "faint"])
-    figure.legend(
-        ["start", *(["nearest point found that attains it"] if nearest is not None else [])], ["ink", "green"], kind="point"
-    )
+    figure.legend(["start"], ["ink"], kind="diamond")
+    if nearest is not None:
+        figure.legend(["nearest point found that attains it"], ["green"], kind="point")
     figure.about = f"Responsiveness {rho:.4g}. " + "; ".join(
         f"{feature}: " + ", ".join(f"{c.words} {c.hits:.0%}" for c in sorted(cells, key=lambda c: -c.hits)[:3])
         for feature, cells in rows[1:6]
@@ -200,6 +201,12 @@ def _strip(figure: Figure, k: int, feature: str, cells: list[Cell], nearest: int
                 size=4,
                 title=f"nearest hit: {cell.words}",
             )
+        if cell.edges is not None:
+            free = _edge(figure, x, base, cell.edges[0], free)
+            if c == len(cells) - 1:
+                _edge(figure, 1.0, base, cell.edges[1], free)
+            x = end
+            continue
         short = shortened(cell.words, max(cell.share * wide - 4, 30), 10)
         half = text_width(short, 10) / 2
         place = min(max(middle * wide, half), wide - half)
@@ -218,11 +225,23 @@ def _strip(figure: Figure, k: int, feature: str, cells: list[Cell], nearest: int
         x = end
 
 
+def _edge(figure: Figure, x: float, base: float, words: str, free: float) -> float:
+    """The end of a range, below the place where two cells meet; where the next words may begin."""
+    wide = figure.width - figure.left - figure.right
+    half = text_width(words, 10) / 2
+    place = min(max(x * wide, half), wide - half)
+    if place - half < free:
+        return free
+    figure.text(place / wide, base, words, anchor="middle", size=10, colour="muted", down=9)
+    return place + half + 5
+
+
 def cells_of(found: Reached, j: int) -> list[Cell]:
     """The values of a feature in order, or ranges of them where there are many."""
     at, edges = _grouped(found, j)
     names = _words(found, j, at, edges)
-    return _cells(found, at, names, _which(found, j, found.start[j], edges))
+    cells = _cells(found, at, names, _which(found, j, found.start[j], edges))
+    return cells if edges is None else [replace(c, edges=(c.words.split(" to ")[0], c.words.split(" to ")[1])) for c in cells]
 
 
 def _grouped(found: Reached, j: int) -> tuple[npt.NDArray[np.intp], FloatArray | None]:

@@ -34,11 +34,13 @@ def power_curve(curve: PowerCurve) -> Figure:
     keep = order[np.unique(np.linspace(0, curve.n.size - 1, min(curve.n.size, MOST_POINTS)).astype(int))]
     figure.line(list(zip(curve.n[keep].tolist(), curve.power[keep].tolist())), width=1.6, title="exact power")
     marked = {plan.first: "first", plan.stable: "stable"} if plan.first != plan.stable else {plan.stable: "first and stable"}
-    for k, (n, name) in enumerate(marked.items()):
+    for n, name in marked.items():
         if first <= n <= last:
             at = float(exact_power(n, plan.threshold, plan.rate, alpha=plan.alpha, claim=plan.claim))
+            figure.line([(n, 0.0), (n, at)], colour="muted", width=1.0, dash="dotted")
             figure.point(n, at, size=4.5, hollow=name == "first", title=f"{name}: {n} draws, power {at:.4g}")
-            figure.text(n, at, f"{name}: {n:,}", anchor="end", right=-4, down=18 + 15 * k)
+            before = name == "first" or figure.at(n, 0)[0] + 110 > figure.width
+            figure.text(n, 0.0, f"{name}: {n:,}", anchor="end" if before else "start", right=-6 if before else 6, down=-12)
     return figure
 
 

@@ -87,15 +87,7 @@ def pareto(result: Selection) -> Figure:
     figure.tick("x", SHARES, share_names())
     figure.tick("y", round_ticks(*y))
     figure.line([(limit, y[0]), (limit, y[1])], colour="vermilion", dash="dashed", title=f"limit {limit:g}")
-    figure.text(
-        limit,
-        y[0],
-        f"limit {percent(limit)}",
-        anchor="end" if limit > 0.85 else "start",
-        right=-5 if limit > 0.85 else 5,
-        down=-9,
-        colour="muted",
-    )
+    figure.text(limit, y[1], f"limit {percent(limit)}", anchor="middle", down=-8, colour="muted")
     front = rows[rows["front"]].sort_values("gaming_high")
     figure.line(list(zip(front["gaming_high"], front["accuracy"])), colour="grey", title="Pareto front")
     taken: list[tuple[float, float, float]] = []

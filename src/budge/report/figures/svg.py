@@ -146,17 +146,13 @@ def _ticks(ticks: Ticks, pen: _Pen) -> tuple[list[str], list[str]]:
                     b + 4,
                     name,
                     anchor="end",
-                    colour="muted" if full == name and not _is_name(name) else "ink",
+                    colour="muted" if ticks.grid else "ink",
                     title=full if full != name else "",
                 )
             )
         if ticks.grid:
             grid.append(f'<line x1="{_n(a)}" y1="{_n(b)}" x2="{_n(c)}" y2="{_n(d)}" {pen.colour("stroke", "faint")}/>')
     return grid, names
-
-
-def _is_name(words: str) -> bool:
-    return any(c.isalpha() for c in words)
 
 
 def _legend(pen: _Pen, y: float) -> list[str]:
@@ -170,6 +166,8 @@ def _legend(pen: _Pen, y: float) -> list[str]:
                 parts.append(
                     f'<line x1="{_n(x)}" y1="{_n(y - 4)}" x2="{_n(x + 20)}" y2="{_n(y - 4)}" {pen.colour("stroke", colour)} {_stroke(2.2, dash)}/>'
                 )
+            elif legend.kind == "diamond":
+                parts.append(f'<path d="M{_n(x + 6)} {_n(y - 4)}l6 -6l6 6l-6 6z" {pen.colour("fill", colour)}/>')
             elif legend.kind == "point":
                 parts.append(f'<circle cx="{_n(x + 12)}" cy="{_n(y - 4)}" r="5" {pen.colour("fill", colour)}/>')
             else:

@@ -34,7 +34,7 @@ def verdicts(audit: Audit, by: Any = None, *, model: str | None = None) -> Figur
     figure = Figure(
         f"Verdicts on responsiveness against {audit.info['design']['threshold']:g}" + (f" by {clean(by)}" if isinstance(by, str) else ""),
         x=(0.0, 1.0), y=(0.4, len(rows) + 0.6), x_label="share of people judged", left=_room([name for name, _, _ in rows]),
-        tall=34 * max(len(rows), 1) + 12, note=f"Lines: intervals for the shares below and above, for {whom} at {level}.",
+        tall=34 * max(len(rows), 1) + 12, note=f"Lines: intervals for the share below (upper line) and above (lower line), for {whom} at {level}.",
     )  # fmt: skip
     figure.tick("x", SHARES, share_names())
     figure.tick("y", [len(rows) - k for k in range(len(rows))], [name for name, _, _ in rows], grid=False)
