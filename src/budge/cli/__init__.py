@@ -14,7 +14,7 @@ from budge.errors import BudgeError
 __all__ = ["app", "echo_json", "main"]
 
 #: One module a command; each has ``register(app)``.
-COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "study")
+COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "study", "serve")
 
 app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 

@@ -1,0 +1,149 @@
+"""``budge serve``: the page on which an auditor explores, on this machine only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.shared import people_of
+from budge.errors import InputError
+
+if TYPE_CHECKING:
+    from budge.models import Predictor
+    from budge.web import Question
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("serve")(serve)
+
+
+def serve(
+    run: Annotated[Path | None, typer.Argument(help="The folder of a saved run: its spec, design and results.")] = None,
+    spec: Annotated[Path | None, typer.Option(help="The spec file of the interaction model.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The people: a CSV or Parquet file.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model file (.onnx, .skops, .json, .ubj, .txt); several as NAME=FILE to compare them.")
+    ] = None,
+    target: Annotated[str | None, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="The embedded lending demo: nothing else is needed.")] = False,
+    threshold: Annotated[float, typer.Option(help="The threshold at the start; the page can change it.")] = 0.1,
+    alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
+    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
+    population: Annotated[str, typer.Option(help="all, outside (not yet in the target), or a query such as 'age < 30'.")] = "all",
+    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one record with the address.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Explore people, constraints and models on a local page; Ctrl-C ends it."""
+    from budge.web.server import Address
+    from budge.web.server import serve as serve_page
+
+    given = {"run": run, "spec": spec, "data": data, "model": model}
+    if demo:
+        extra = [name for name, value in given.items() if value]
+        if extra:
+            raise InputError("the demo brings its own people and models", where="--demo", got=extra[0], remedy="leave one of them out")
+        question = _demo(threshold, seed)
+    elif run is not None:
+        if spec is not None:
+            raise InputError("a run has its own spec", where="--spec", got=str(spec), remedy="leave out the run or --spec")
+        question = _saved(run, data, drop, model, output, cutoff, trust)
+    else:
+        missing = [f"--{name}" for name in ("spec", "data", "model") if not given[name]] + ([] if target is not None else ["--target"])
+        if missing:
+            raise InputError(
+                f"give a saved run, or {', '.join(missing)}", got="nothing" if len(missing) == 4 else None, remedy="or try: budge serve --demo"
+            )
+        assert spec is not None
+        assert data is not None
+        assert target is not None
+        question = _fresh(
+            spec, people_of(data, drop), _models(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha, claim=claim,
+            n=n, seed=seed, population=population, harm=harm,
+        )  # fmt: skip
+
+    def ready(address: Address) -> None:
+        if as_json:
+            echo_json(address.to_dict())
+        elif not quiet:
+            typer.echo(f"budge serves {question.title or 'the page'} at\n\n  {address}\n\nfor this machine only. Ctrl-C ends it.")
+
+    serve_page(question, port=port, open_browser=open_browser and not as_json, ready=ready)
+
+
+def _fresh(spec: Path, people: Any, models: Mapping[str, Predictor], target: str, **options: Any) -> Question:
+    from budge.spec.files import read_text
+    from budge.spec.reading import read_model
+    from budge.targets import parse_target
+    from budge.web import make_question
+
+    classes = next((m.classes for m in models.values() if m.classes is not None), None)
+    im = read_model(spec)
+    text = read_text(spec) if spec.suffix.lower() in (".yaml", ".yml") else ""
+    return make_question(models, people, im, target=parse_target(target, classes=classes), text=text, title=im.name or spec.stem, **options)
+
+
+def _saved(
+    run: Path, data: Path | None, drop: list[str] | None, model: list[str] | None, output: str, cutoff: float | None, trust: bool
+) -> Question:
+    from budge.audit.result import Audit
+    from budge.web import from_run
+
+    saved = Audit.load(run)
+    people = people_of(data, drop) if data is not None else None
+    models: Any = _models(model, output, cutoff, trust) if model else None
+    if models is not None and set(models) != set(saved.models):
+        if len(models) != 1 or len(saved.models) != 1:
+            raise InputError(
+                "the run has other models", where="--model", got=", ".join(models), remedy=f"give {', '.join(f'{m}=FILE' for m in saved.models)}"
+            )
+        models = {saved.models[0]: next(iter(models.values()))}
+    return from_run(saved, models, people, title=saved.info["name"])
+
+
+def _models(given: list[str], output: str, cutoff: float | None, trust: bool) -> dict[str, Predictor]:
+    """``NAME=FILE``, or a file that is called after itself; a lone one is called `model`."""
+    from budge.models import as_predictor
+
+    found: dict[str, Predictor] = {}
+    for item in given:
+        name, sign, path = item.partition("=")
+        if not sign or Path(item).exists():
+            name, path = "model" if len(given) == 1 else Path(item).stem, item
+        if name in found:
+            raise InputError("two models have one name", where="--model", got=name, remedy="write NAME=FILE")
+        found[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+    return found
+
+
+def _demo(threshold: float, seed: int) -> Question:
+    """The lender of ``budge demo``, beside one who looks at savings and address less."""
+    from budge.datasets import lending, spec_path
+    from budge.datasets.scorecard import Scorecard
+    from budge.interaction import InteractionModel
+    from budge.web import make_question
+
+    data = lending(n=1500, seed=seed)
+    train, outcome = data.X.iloc[:1000], data.y.iloc[:1000]
+    models = {"scorecard": Scorecard.fit(train, outcome), "cautious": Scorecard.fit(train, outcome, penalty=300.0)}
+    path = spec_path("lending")
+    im = InteractionModel.from_file(path)
+    return make_question(
+        models, data.X.iloc[1000:1120], im, target=1, threshold=threshold, seed=seed, harm="below", text=path.read_text(encoding="utf-8"),
+        title=im.name,
+    )  # fmt: skip

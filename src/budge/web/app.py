@@ -1,0 +1,239 @@
+"""The app: routes over a desk. Starlette is imported here alone, when an app is made."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import secrets
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from budge.errors import BudgeError, InputError, MissingDependencyError
+from budge.web.desk import Desk, SupersededError, Tell
+from budge.web.guard import Guard
+from budge.web.people import Wish
+from budge.web.question import Question, make_question
+from budge.web.records import as_json, error_record
+
+__all__ = ["make_app", "need_starlette"]
+
+log = logging.getLogger(__name__)
+
+KINDS = {".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
+INTERNAL = {"what": "the page failed; its log says where", "where": "", "got": None, "remedy": "undo the last edit, or start budge serve again"}
+
+
+def need_starlette() -> None:
+    """Starlette and uvicorn are in the extra `serve`."""
+    try:
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError("the page needs Starlette and uvicorn", remedy="pip install 'budge[serve]'") from error
+
+
+def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, token: str | None = None, **options: Any) -> Any:
+    """The page as an ASGI app, to be run by any server that listens on this machine only.
+
+    Parameters
+    ----------
+    model, X, im, target, options
+        As in `budge.audit`; or a `budge.web.Question` alone.
+    token
+        What requests must carry in the header ``X-Budge-Token``; random unless given. It is in ``app.token``.
+
+    Examples
+    --------
+    >>> import pandas as pd, budge, budge.web
+    >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+    >>> app = budge.web.make_app(lambda t: t["income"] > 4, pd.DataFrame({"income": [1, 2]}), im, target=True)
+    >>> len(app.token) > 20
+    True
+    """
+    need_starlette()
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response, StreamingResponse
+    from starlette.routing import Route
+
+    question = model if isinstance(model, Question) else make_question(model, X, im, target=target, **options)
+    desk = Desk(question)
+    worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="budge-page")
+
+    def answer(record: Any, status: int = 200) -> Response:
+        return Response(as_json(record), status_code=status, media_type="application/json")
+
+    def route(work: Callable[[dict[str, Any]], Any], *, asks: bool = False) -> Callable[[Request], Any]:
+        """A request's record in, a record out; `asks`: in the one thread that asks models."""
+
+        async def handle(request: Request) -> Response:
+            try:
+                record = await _body(request)
+                found = await asyncio.get_running_loop().run_in_executor(worker if asks else None, work, record)
+                return found if isinstance(found, Response) else answer(found)
+            except BudgeError as error:
+                return answer(error_record(error), 400)
+            except SupersededError:
+                return answer({"error": "Superseded", "problems": []}, 409)
+            except Exception:
+                log.exception("the page failed")
+                return answer({"error": "Internal", "problems": [INTERNAL]}, 500)
+
+        return handle
+
+    async def look(request: Request) -> Response:
+        try:
+            record = await _body(request)
+            state, place = desk.state(record.get("state")), record.get("person")
+            if place is not None and (not isinstance(place, int) or isinstance(place, bool)):
+                raise InputError("is a place in the table", where="person", got=place)
+            state.edits.of(desk.base(state.base)[0])  # what is wrong with the edit is said at once
+        except BudgeError as error:
+            return answer(error_record(error), 400)
+        stop = desk.enter(str(record.get("window", ""))[:64])
+        whole = record.get("whole")
+
+        def answer_to(tell: Tell) -> None:
+            desk.look(state, place, whole=whole, stop=stop, tell=tell)
+
+        return StreamingResponse(_lines(answer_to, stop, worker), media_type="application/x-ndjson")
+
+    def report(record: dict[str, Any]) -> Response:
+        state = desk.state(record.get("state"))
+        return Response(_report(desk, desk.whole(state)), media_type="text/html; charset=utf-8")
+
+    def figure(record: dict[str, Any]) -> Any:
+        return _figure(desk, record)
+
+    routes = {
+        "start": route(lambda r: desk.start()),
+        "people": route(lambda r: desk.people(desk.state(r.get("state")), Wish.read(r))),
+        "spec/text": route(lambda r: {"text": desk.text(desk.state(r.get("state")))}),
+        "spec/check": route(lambda r: desk.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
+        "spec/apply": route(lambda r: desk.apply(_text(r), str(r.get("kind", "yaml")))),
+        "report": route(report, asks=True),
+        "figure": route(figure, asks=True),
+        "look": look,
+    }
+    app = Starlette(
+        routes=[
+            Route("/", _asset("page.html"), methods=["GET"]),
+            Route("/assets/{name}", _assets, methods=["GET"]),
+            *(Route(f"/api/{path}", handler, methods=["POST"]) for path, handler in routes.items()),
+        ],
+        exception_handlers={404: _missing, 405: _missing},
+    )
+    guarded: Any = Guard(app, token or secrets.token_urlsafe(24))
+    guarded.desk = desk
+    return guarded
+
+
+async def _body(request: Any) -> dict[str, Any]:
+    from starlette.requests import ClientDisconnect
+
+    try:
+        record = json.loads(await request.body() or b"{}")
+    except ClientDisconnect:
+        raise InputError("the request is too large", where="request") from None
+    except (ValueError, RecursionError):
+        raise InputError("is not JSON", where="request") from None
+    if not isinstance(record, dict):
+        raise InputError("is not a record", where="request", got=type(record).__name__)
+    return record
+
+
+def _text(record: dict[str, Any]) -> str:
+    text = record.get("text")
+    if not isinstance(text, str):
+        raise InputError("is a text", where="text", got=text)
+    return text
+
+
+async def _lines(answer_to: Callable[[Tell], None], stop: threading.Event, worker: ThreadPoolExecutor) -> AsyncIterator[str]:
+    """One JSON record a line, each as soon as it is there; a reader who leaves stops the work."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def tell(record: dict[str, Any]) -> None:
+        loop.call_soon_threadsafe(ready.put_nowait, as_json(record) + "\n")
+
+    def work() -> None:
+        try:
+            if stop.is_set():
+                raise SupersededError
+            answer_to(tell)
+        except SupersededError:
+            tell({"kind": "superseded"})
+        except BudgeError as error:
+            tell({"kind": "error", **error_record(error)})
+        except Exception:
+            log.exception("the page failed")
+            tell({"kind": "error", "error": "Internal", "problems": [INTERNAL]})
+        finally:
+            loop.call_soon_threadsafe(ready.put_nowait, None)
+
+    worker.submit(work)
+    try:
+        while (line := await ready.get()) is not None:
+            yield line
+    finally:
+        stop.set()
+
+
+def _report(desk: Desk, found: Any) -> str:
+    write = getattr(found, "to_html", None)
+    if write is None:
+        raise MissingDependencyError("this version writes no report", remedy="export the spec and audit again")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        write(path)
+        return path.read_text(encoding="utf-8")
+
+
+def _figure(desk: Desk, record: dict[str, Any]) -> dict[str, Any]:
+    """A figure of the library as SVG."""
+    from budge.report import figures
+
+    state = desk.state(record.get("state"))
+    name = record.get("figure")
+    if name == "partition":
+        return {"svg": figures.partition(desk.model(state)).svg()}
+    raise InputError("there is no such figure", where="figure", got=name, remedy="partition")
+
+
+def _asset(name: str) -> Callable[[Any], Any]:
+    async def handle(request: Any) -> Any:
+        return _file(name)
+
+    return handle
+
+
+async def _assets(request: Any) -> Any:
+    return _file(request.path_params["name"])
+
+
+def _file(name: str) -> Any:
+    from starlette.responses import Response
+
+    kind = KINDS.get(Path(name).suffix)
+    if name == "figures.css":
+        from budge.report.figures.colours import figure_style
+
+        return Response(figure_style(), media_type=kind)
+    for room in ("budge.web", "budge.report"):
+        if kind is not None and name in {entry.name for entry in files(room).joinpath("assets").iterdir()}:
+            return Response(files(room).joinpath("assets", name).read_bytes(), media_type=kind)
+    return Response(as_json({"error": "Missing", "problems": [{"what": "there is no such page", "where": name}]}), 404, media_type="application/json")
+
+
+async def _missing(request: Any, error: Any) -> Any:
+    from starlette.responses import Response
+
+    problem = {"what": "there is no such page", "where": request.url.path, "got": request.method, "remedy": "begin at /"}
+    return Response(as_json({"error": "Missing", "problems": [problem]}), error.status_code, media_type="application/json")

@@ -1,0 +1,306 @@
+"""Where requests are answered: declared models by key, results that were computed, and one worker that asks the models.
+
+Models under audit need not be fit for threads, so one thread asks them, in turn. A newer wish of the same window stops the
+older one at its next block of people. What the page gets is what `budge.audit` says of the people named.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+from budge.audit.result import Audit
+from budge.errors import BudgeError, InputError
+from budge.interaction import InteractionModel
+from budge.spec import check, parse, to_text
+from budge.spec.files import LARGEST
+from budge.web.edits import Edits, controls, model_key
+from budge.web.everybody import everybody_record, first_people
+from budge.web.people import Wish, people_record
+from budge.web.person import saved_person, try_person
+from budge.web.question import Question
+from budge.web.records import error_record, problem_record
+
+__all__ = ["Desk", "State", "SupersededError"]
+
+KEPT_BASES, KEPT_RESULTS, KEPT_WARM = 200, 12, 3
+FIRST_SECONDS = 0.15  #: what a first look at a subsample may take
+FEWEST = 25  #: people of a first look
+PATIENCE = 20.0  #: seconds that everybody may take without being asked for
+PROGRESS_SECONDS = 0.25
+BLOCKS = 8  #: blocks of an audit at least, so that it stops soon when it is superseded
+
+Tell = Callable[[dict[str, Any]], None]
+
+
+class SupersededError(Exception):
+    """A newer wish came: what was under way is dropped."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What the page looks at: a declared model, edits of it, a threshold."""
+
+    base: str
+    edits: Edits
+    threshold: float
+
+
+@dataclass
+class _Found:
+    some: Audit | None = None  # the largest subsample so far
+    whole: Audit | None = None
+
+
+class Desk:
+    """Answers for one question; safe to be asked from several threads."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.first = model_key(question.im)
+        self._bases: OrderedDict[str, tuple[InteractionModel, str]] = OrderedDict({self.first: (question.im, question.text)})
+        self._found: OrderedDict[tuple[str, float], _Found] = OrderedDict()
+        self._warm: OrderedDict[str, InteractionModel] = OrderedDict()
+        self._lock = threading.Lock()
+        self._stops: dict[str, threading.Event] = {}
+        self.rate: float | None = None  # people a second, as seen
+        self.order = first_people(len(question.frame)) if question.frame is not None else None
+        if question.saved is not None:
+            self._found[self.first, question.threshold] = _Found(whole=question.saved)
+
+    # -- states and models ----------------------------------------------------------------------------------------------
+
+    def state(self, record: Any) -> State:
+        """A state from what the page sends."""
+        if not isinstance(record, dict):
+            raise InputError("is missing", where="state", got=record)
+        base = record.get("base") or self.first
+        tau = record.get("threshold", self.question.threshold)
+        if not isinstance(tau, int | float) or isinstance(tau, bool) or not 0 < tau < 1:
+            raise InputError("a threshold lies between 0 and 1", where="threshold", got=tau)
+        if not isinstance(base, str):
+            raise InputError("is a text", where="state.base", got=base)
+        return State(base, Edits.read(record), float(tau))
+
+    def base(self, key: str) -> tuple[InteractionModel, str]:
+        """A declared model and its text."""
+        with self._lock:
+            found = self._bases.get(key)
+        if found is None:
+            raise InputError("this spec is not at hand any more", where="state.base", got=key, remedy="apply it again")
+        return found
+
+    def model(self, state: State) -> InteractionModel:
+        """The edited model; the last few are kept with what was prepared for them."""
+        made = state.edits.of(self.base(state.base)[0])
+        key = model_key(made)
+        with self._lock:
+            # A copy: what is prepared for it goes when it goes, and the declared models stay light.
+            warm = self._warm.pop(key, None) or made.with_measure(made.measure)
+            self._warm[key] = warm
+            while len(self._warm) > KEPT_WARM:
+                self._warm.popitem(last=False)
+        return warm
+
+    def start(self) -> dict[str, Any]:
+        """What the page needs to begin."""
+        q = self.question
+        options = q.saved.info["design"] if q.saved is not None and not q.live else q.design(q.threshold).record()
+        people = len(q.frame) if q.frame is not None else len(set(q.saved.table.index)) if q.saved is not None else 0
+        target = q.saved.info["target"] if q.saved is not None else q.design(q.threshold).target.describe()
+        describe = {n: p.describe() for n, p in q.predictors.items()} if q.live else dict(q.saved.info["models"]) if q.saved else {}
+        return {
+            "title": q.title or "Interaction model",
+            "live": q.live,
+            "people": people,
+            "models": [{"name": name, "about": describe.get(name, "")} for name in q.models],
+            "target": f"the output {target}",
+            "population": str(q.options.get("population", "all")) if isinstance(q.options.get("population", "all"), str) else "chosen people",
+            "design": {k: options[k] for k in ("alpha", "claim", "n", "why_n", "seed", "method", "exact_limit")},
+            "harm": q.options.get("harm") if q.live else (q.saved.info.get("harm") if q.saved else None),
+            "state": {"base": self.first, "off": [], "off_effects": [], "features": {}, "threshold": q.threshold},
+            "model": controls(q.im),
+        }
+
+    # -- specs --------------------------------------------------------------------------------------------------------
+
+    def text(self, state: State) -> str:
+        """The spec of a state as text: its author's own where nothing is edited."""
+        im, text = self.base(state.base)
+        edited = state.edits.of(im)
+        return text if text and edited is im else to_text(edited)
+
+    def check(self, text: str, kind: str, *, deep: bool) -> dict[str, Any]:
+        """What is wrong with a text; deep: also against the people."""
+        try:
+            im = self._parsed(text, kind)
+        except BudgeError as error:
+            return {"ok": False, "key": None, **error_record(error), "report": None}
+        record: dict[str, Any] = {"ok": True, "key": model_key(im), "problems": [problem_record(w) for w in im.warnings], "report": None}
+        if deep and self.question.frame is not None:
+            report = check(im, self.question.frame)
+            record["report"] = {"ok": report.ok, "sentences": str(report).split("\n")}
+        return record
+
+    def apply(self, text: str, kind: str) -> dict[str, Any]:
+        """A text becomes a declared model that states can build on."""
+        im = self._parsed(text, kind)
+        key = model_key(im)
+        with self._lock:
+            self._bases[key] = (im, text if kind == "yaml" else "")
+            while len(self._bases) > KEPT_BASES:
+                old = next(k for k in self._bases if k != self.first)
+                del self._bases[old]
+        return {"base": key, "model": controls(im)}
+
+    def _parsed(self, text: str, kind: str) -> InteractionModel:
+        if kind not in ("yaml", "json", "toml"):
+            raise InputError("a spec is yaml, json or toml", where="kind", got=kind)
+        if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
+            raise InputError("is too large for a spec", where="spec", got=f"{len(text):,} characters", remedy=f"at most {LARGEST:,} bytes are read")
+        if not text.strip():
+            raise InputError("is empty", where=f"spec.{kind}:1", remedy="a spec begins with `budge: 1`")
+        im = parse(text, cast(Literal["yaml", "json", "toml"], kind), name=f"spec.{kind}")
+        if self.question.frame is not None:
+            im.coding.encode(self.question.frame)  # the columns are there and can be read
+        return im
+
+    # -- people -------------------------------------------------------------------------------------------------------
+
+    def people(self, state: State, wish: Wish) -> dict[str, Any]:
+        """One page of the list, with what is known so far."""
+        found = self._at(state)
+        best = found.whole or found.some
+        if wish.model and wish.model not in self.question.models:
+            raise InputError("no such model", where="model", got=wish.model)
+        before = self._start_found()
+        same = best is not None and before is not None and best is before.whole
+        return people_record(self.question, best, None if before is None or same else before.whole, wish)
+
+    def _at(self, state: State) -> _Found:
+        key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)
+        with self._lock:
+            return self._found.get(key) or _Found()
+
+    def _start_found(self) -> _Found | None:
+        with self._lock:
+            return self._found.get((self.first, self.question.threshold))
+
+    def whole(self, state: State, stop: threading.Event | None = None) -> Audit:
+        """Everybody's audit, computed unless it is at hand."""
+        found = self._at(state)
+        if found.whole is not None:
+            return found.whole
+        result = self._run(self.model(state), state, None, stop or threading.Event(), None)
+        self._keep(state, whole=result)
+        return result
+
+    # -- looking ------------------------------------------------------------------------------------------------------
+
+    def enter(self, window: str) -> threading.Event:
+        """A window's new wish: the one before is told to stop."""
+        stop = threading.Event()
+        with self._lock:
+            old = self._stops.pop(window, None)
+            if old is not None:
+                old.set()
+            self._stops[window] = stop
+            while len(self._stops) > 100:
+                self._stops.pop(next(iter(self._stops)))
+        return stop
+
+    def look(self, state: State, place: int | None, *, whole: bool | None, stop: threading.Event, tell: Tell) -> None:
+        """The answer piece by piece: the person first, then a subsample, then everybody (if that does not take too long)."""
+        began = time.perf_counter()
+        if not self.question.live:
+            self._read_only(place, tell)
+            return
+        self._go_on(stop)
+        im = self.model(state)
+        tell({"kind": "model", "key": model_key(im), "parts": len(im.parts), "moving": sorted(im.moving), "warnings": [str(w) for w in im.warnings]})
+        if place is not None:
+            tell(try_person(self.question, im, state.threshold, place))
+        try:
+            self._everybody(im, state, whole, stop, tell)
+        except BudgeError as error:
+            tell({"kind": "everybody_error", **error_record(error)})
+        tell({"kind": "end", "seconds": time.perf_counter() - began})
+
+    @staticmethod
+    def _go_on(stop: threading.Event) -> None:
+        if stop.is_set():
+            raise SupersededError
+
+    def _read_only(self, place: int | None, tell: Tell) -> None:
+        saved = self.question.saved
+        assert saved is not None
+        if place is not None:
+            tell({"kind": "person", **saved_person(self.question, place)})
+        tell(everybody_record(saved, None, whole=True, of=len(set(saved.table.index))))
+        tell({"kind": "end", "seconds": 0.0})
+
+    def _everybody(self, im: InteractionModel, state: State, whole: bool | None, stop: threading.Event, tell: Tell) -> None:
+        """Growing subsamples, then all: what was prepared for the first people is at hand for the next look."""
+        assert self.order is not None
+        total = len(self.order)
+        found = self._at(state)
+        if found.whole is not None:
+            tell(self._told(found.whole, whole=True))
+            return
+        size = FEWEST if self.rate is None else max(FEWEST, int(self.rate * FIRST_SECONDS))
+        while size * 2 < total and whole is not True:
+            some = self._run(im, state, self.order[:size], stop, None)
+            self._keep(state, some=some)
+            expected = total / self.rate if self.rate else 0.0
+            tell({**self._told(some, whole=False), "seconds_for_all": expected})
+            if expected > PATIENCE:
+                return
+            size *= 4
+        last = [time.perf_counter()]
+
+        def progress(done: int, of: int) -> None:
+            if time.perf_counter() - last[0] > PROGRESS_SECONDS:
+                last[0] = time.perf_counter()
+                tell({"kind": "progress", "done": done, "of": of})
+
+        result = self._run(im, state, None, stop, progress)
+        self._keep(state, whole=result)
+        tell(self._told(result, whole=True))
+
+    def _told(self, found: Audit, *, whole: bool) -> dict[str, Any]:
+        assert self.order is not None
+        before = self._start_found()
+        start = before.whole if before is not None else None
+        return everybody_record(found, None if start is found else start, whole=whole, of=len(self.order))
+
+    def _run(
+        self, im: InteractionModel, state: State, people: Any, stop: threading.Event, progress: Callable[[int, int], None] | None
+    ) -> Audit:
+        count = len(people) if people is not None else len(self.order if self.order is not None else ())
+
+        def step(done: int, of: int) -> None:
+            self._go_on(stop)
+            if progress is not None:
+                progress(done, of)
+
+        n = self.question.design(state.threshold).n
+        block = max(1, min(count // BLOCKS or 1, 100_000 // n))
+        began = time.perf_counter()
+        found = self.question.audit(im, state.threshold, people, progress=step, block_people=max(block, 16))
+        self.rate = count / max(time.perf_counter() - began, 1e-6)
+        return found
+
+    def _keep(self, state: State, *, some: Audit | None = None, whole: Audit | None = None) -> None:
+        key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)
+        first = (self.first, self.question.threshold)
+        with self._lock:
+            old = self._found.pop(key, None) or _Found()
+            self._found[key] = _Found(some or old.some, whole or old.whole)
+            while len(self._found) > KEPT_RESULTS:
+                gone = next(k for k in self._found if k != first)
+                del self._found[gone]
+

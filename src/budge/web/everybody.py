@@ -1,0 +1,93 @@
+"""Everybody, or a stated subsample: verdicts, mean responsiveness, its distribution, and what an edit changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budge.audit.result import Audit
+
+__all__ = ["everybody_record", "first_people"]
+
+VERDICTS = ("below", "above", "inconclusive")
+STEPS = 240  #: points of a drawn distribution
+
+
+def first_people(people: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.intp]]:
+    """The order in which people are taken into subsamples: random, and always the same."""
+    return np.random.default_rng([20_260_101, seed]).permutation(people)
+
+
+def everybody_record(found: Audit, before: Audit | None, *, whole: bool, of: int) -> dict[str, Any]:
+    """The summary for each model, beside that of the declared interaction model for the same people."""
+    people = int(found.info["people"])
+    return {
+        "kind": "everybody",
+        "whole": whole,
+        "people": people,
+        "of": of,
+        "models": {name: _model(found, before, name) for name in found.models},
+        "pairs": [_pair(found, a, b) for a, b in combinations(found.models[:4], 2)],
+    }
+
+
+def _model(found: Audit, before: Audit | None, name: str) -> dict[str, Any]:
+    rows, summary = found.of_model(name), found.summary(name)
+    record = {
+        **summary.to_dict(),
+        "sentences": str(summary).split("\n"),
+        "cdf": _cdf(rows),
+        "before": None,
+    }
+    if before is not None:
+        old = before.of_model(name)
+        old = old.loc[old.index.isin(rows.index)]
+        both = rows["verdict"].to_frame("now").join(old["verdict"].rename("was"), how="inner")
+        changed = both[both["now"] != both["was"]]
+        record["before"] = {
+            "verdicts": {str(k): int(v) for k, v in old["verdict"].value_counts().items()},
+            "mean_rho": _mean(old),
+            "cdf": _cdf(old),
+            "changed": [
+                {"from": str(a), "to": str(b), "people": len(some)} for (a, b), some in changed.groupby(["was", "now"], observed=True)
+            ],
+        }
+    return record
+
+
+def _mean(rows: pd.DataFrame) -> float | None:
+    judged = rows["rho"][rows["verdict"].isin(VERDICTS)].dropna()
+    return float(judged.mean()) if len(judged) else None
+
+
+def _cdf(rows: pd.DataFrame) -> list[list[float]]:
+    """Steps (ρ, share of people up to it), thinned to what a picture can show."""
+    rho = np.sort(rows["rho"].dropna().to_numpy(dtype=float))
+    if not len(rho):
+        return []
+    values, counts = np.unique(rho, return_counts=True)
+    shares = np.cumsum(counts) / len(rho)
+    if len(values) > STEPS:
+        kept = np.unique(np.linspace(0, len(values) - 1, STEPS).astype(int))
+        values, shares = values[kept], shares[kept]
+    return [[float(v), float(s)] for v, s in zip(values, shares)]
+
+
+def _pair(found: Audit, a: str, b: str) -> dict[str, Any]:
+    """Two models on the same people and points: who gets which verdict from each, and how far apart their ρ are."""
+    one, two = found.of_model(a), found.of_model(b)
+    both = one[["verdict", "rho"]].join(two[["verdict", "rho"]], how="inner", lsuffix="_a", rsuffix="_b")
+    counts: Mapping[Any, int] = both.groupby(["verdict_a", "verdict_b"], observed=True).size().to_dict()
+    gap = (both["rho_b"] - both["rho_a"]).dropna()
+    return {
+        "a": a,
+        "b": b,
+        "people": len(both),
+        "counts": [{"a": str(x), "b": str(y), "people": int(k)} for (x, y), k in counts.items()],
+        "mean_gap": float(gap.mean()) if len(gap) else None,
+        "largest_gap": float(gap.abs().max()) if len(gap) else None,
+    }
