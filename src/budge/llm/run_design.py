@@ -1,0 +1,166 @@
+"""The design of a run: everything that its answers depend on, checked before anything is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from budge import __version__
+from budge.errors import DesignError, InputError
+from budge.llm.answers import BASE
+from budge.llm.interactions.base import Interaction
+from budge.llm.judges.base import Judge
+from budge.llm.prompts import Prompt
+from budge.llm.run_draws import Draw, draws_of
+from budge.llm.run_models import ChatModel, labelled
+from budge.llm.run_patience import Patience
+from budge.models.digests import content_digest, sha256
+from budge.reach.streams import check_seed
+from budge.stats import StoppingRule
+
+__all__ = ["Design", "amount", "count", "design_of", "rule_key"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design:
+    """What is asked, how, and how often."""
+
+    models: dict[str, Any]
+    prompts: tuple[Prompt, ...]
+    interactions: dict[str, Interaction]
+    names: tuple[str, ...]
+    judge: Judge
+    n: int | None
+    per_prompt: int | None
+    seed: int
+    temperature: float
+    max_tokens: int
+    concurrency: int
+    rule: StoppingRule | None
+    rewriter: Any
+    judge_model: Any
+    base_url: str | None
+    api_key: str | None = field(repr=False)
+    patience: Patience
+    send_seed: bool
+
+    def cells(self) -> dict[tuple[str, str], list[Draw]]:
+        """All draws that may be made, model by model and interaction by interaction."""
+        return {
+            (model, name): list(draws_of(model, name, self.prompts, n=self.n, per_prompt=self.per_prompt, seed=self.seed))
+            for model in self.models
+            for name in self.names
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """All that the answers depend on."""
+        texts = [f"{len(p.id)}:{p.id}{len(p.text)}:{p.text}{len(p.category)}:{p.category}{p.expected}" for p in self.prompts]
+        return {
+            "kind": "llm run", "version": __version__, "models": {label: _model_key(model) for label, model in self.models.items()},
+            "prompts": f"{len(self.prompts)} prompts, {sha256(*(t.encode('utf-8', 'surrogatepass') for t in texts))[:16]}",
+            "interactions": {name: _key(self.interactions[name]) if name in self.interactions else "as it stands" for name in self.names},
+            "judge": _key(self.judge), "n": self.n, "per_prompt": self.per_prompt, "seed": self.seed, "temperature": self.temperature,
+            "max_tokens": self.max_tokens, "send_seed": self.send_seed,
+            "rewriter": _model_key(self.rewriter), "judge_model": _model_key(self.judge_model), "sequential": rule_key(self.rule),
+        }  # fmt: skip
+
+
+def design_of(
+    models: Any, prompts: Any, interactions: Any, judge: Any, *, n: Any, per_prompt: Any, seed: Any, base: bool, temperature: Any,
+    max_tokens: Any, concurrency: Any, sequential: Any, **rest: Any,
+) -> Design:  # fmt: skip
+    """Check all of it; say what is wrong before anything is paid for."""
+    if not isinstance(judge, Judge):
+        raise InputError("a judge is needed: what is a hit?", where="judge", got=judge, remedy="e.g. llm.judges.contains()")
+    if sequential is not None:
+        if not isinstance(sequential, StoppingRule):
+            remedy = "give a rule of budge.stats: anytime_rule(n, threshold=…), sprt_rule(…), curtailed_rule(…)"
+            raise DesignError("not a stopping rule", where="sequential", got=sequential, remedy=remedy)
+        if per_prompt is not None:
+            raise DesignError(
+                "a stopping rule needs independent draws: joint ones", where="per_prompt", got=per_prompt, remedy="use n="
+            )
+        if n not in (None, sequential.max_n):
+            raise DesignError(
+                f"the rule ends at {sequential.max_n} draws", where="n", got=n, remedy="leave n out, or make it the same"
+            )
+        n = sequential.max_n
+    if (n is None) == (per_prompt is None):
+        remedy = "n= for joint draws (`llm.plan_calls` says how many), per_prompt= for draws of each prompt"
+        raise DesignError("give either n or per_prompt", where="n", got=[n, per_prompt], remedy=remedy)
+    ways = _named(interactions)
+    names = (*(() if BASE in ways or not base else (BASE,)), *ways)
+    if not names:
+        raise InputError("nothing to ask: no interaction is given and base is False", where="interactions")
+    return Design(
+        models=labelled(models), prompts=_prompts(prompts), interactions=ways, names=names, judge=judge, n=count(n, "n"),
+        per_prompt=count(per_prompt, "per_prompt"), seed=check_seed(seed), temperature=amount(temperature, "temperature") or 0.0,
+        max_tokens=count(max_tokens, "max_tokens") or 1, concurrency=count(concurrency, "concurrency") or 1, rule=sequential, **rest,
+    )  # fmt: skip
+
+
+def _named(interactions: Any) -> dict[str, Interaction]:
+    if interactions is None:
+        return {}
+    if isinstance(interactions, Interaction):
+        interactions = [interactions]
+    named = dict(interactions) if isinstance(interactions, Mapping) else {way.name: way for way in interactions}
+    for name, way in named.items():
+        if not isinstance(name, str) or not name or not isinstance(way, Interaction):
+            raise InputError("an interaction has a name and is an Interaction", where="interactions", got={name: way})
+    return named
+
+
+def _prompts(prompts: Any) -> tuple[Prompt, ...]:
+    given = [prompts] if isinstance(prompts, str | Prompt) else list(prompts)
+    items = tuple(Prompt(f"{i + 1}", p) if isinstance(p, str) else p for i, p in enumerate(given))
+    if not items:
+        raise InputError("there are no prompts", where="prompts")
+    seen: set[str] = set()
+    for prompt in items:
+        if not isinstance(prompt, Prompt) or not prompt.text.strip():
+            raise InputError("a prompt has a text", where="prompts", got=prompt)
+        if prompt.id in seen:
+            raise InputError("two prompts have the same identifier", where="prompts", got=prompt.id)
+        seen.add(prompt.id)
+    return items
+
+
+def count(value: Any, where: str, *, least: int = 1) -> int | None:
+    """A whole number, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise DesignError(f"a whole number, {least} or more", where=where, got=value)
+    return value
+
+
+def amount(value: Any, where: str) -> float | None:
+    """A finite number that is not negative, or None."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise DesignError("a number, 0 or more", where=where, got=value)
+    return float(value)
+
+
+def _model_key(model: Any) -> str:
+    if model is None or isinstance(model, str):
+        return model or ""
+    if isinstance(model, ChatModel):
+        return f"{model.model} {model.version}".strip()
+    return str(model)
+
+
+def _key(part: Interaction | Judge) -> str:
+    """What an interaction or a judge is, to the digest; its sentence where its content cannot be seen (a lambda)."""
+    return f"{part.name}: {(content_digest(part) or part.describe())[:32]}"
+
+
+def rule_key(rule: StoppingRule | None) -> dict[str, Any]:
+    """The rule without its two long lists, which follow from the rest."""
+    if rule is None:
+        return {}
+    record = rule.to_dict()
+    return {name: record[name] for name in ("kind", "claim", "threshold", "alpha", "margin", "power", "max_n", "fixed_n")}

@@ -1,0 +1,117 @@
+"""What a run keeps: the journal while it works, and the table of answers that tests read.
+
+The journal (`budge.audit.journal`) holds every answer and judgement from the instant it is there. When a call of `llm.run` ends, for
+whatever reason, the table and its description are written beside it, each whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from budge.audit.journal import Journal
+from budge.audit.journal_file import make_folder
+from budge.errors import StorageError
+from budge.llm.answers import Answers
+
+__all__ = ["ANSWERS", "LOGS", "RECORD", "Store", "load", "save"]
+
+ANSWERS, RECORD, LOGS = "answers.jsonl", "run.json", "logs"
+_FORMAT = 1
+
+
+class Store:
+    """Records by key: in memory, and in the journal if there is one."""
+
+    def __init__(self, journal: Journal | None = None):
+        self._journal = journal
+        self._records: dict[str, dict[str, Any]] = journal.done() if journal is not None else {}
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        """What is kept under the key."""
+        return self._records.get(key)
+
+    def put(self, key: str, record: dict[str, Any]) -> None:
+        """Keep it for good."""
+        if self._journal is not None:
+            self._journal.write({key: record})
+        self._records[key] = record
+
+    def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """All records."""
+        yield from self._records.items()
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+
+def save(answers: Answers, folder: str | Path, *, record: Mapping[str, Any] | None = None) -> None:
+    """Write the answers and what is known of them into a folder, for `load` and ``budge llm test``."""
+    folder = Path(folder)
+    make_folder(folder)
+    answers.write(folder / ANSWERS, overwrite=True)
+    told = {"format": _FORMAT, "rows": len(answers), "digest": _digest(_read(folder / ANSWERS)), **dict(record or {})}
+    _replace(folder / RECORD, (json.dumps(told, indent=2, default=str) + "\n").encode())
+
+
+def load(folder: str | Path) -> Answers:
+    """The answers of a run folder, or of a file of answers.
+
+    Raises
+    ------
+    StorageError
+        There are none, or they are not as they were written.
+    """
+    folder = Path(folder)
+    if folder.is_file():
+        return Answers.read(folder)
+    told, lines = _read(folder / RECORD), _read(folder / ANSWERS)
+    try:
+        record = json.loads(told)
+        rows, digest, version = record["rows"], record["digest"], record["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise _damaged(folder / RECORD, f"it is no record of a run ({type(error).__name__}: {error})") from error
+    if version != _FORMAT:
+        raise _damaged(folder / RECORD, f"its format is {version!r}, this version reads {_FORMAT}")
+    if _digest(lines) != digest:
+        there = max(lines.count(b"\n") - 1, 0)
+        raise _damaged(folder / ANSWERS, f"{rows} rows were written, {there} are there, or some were changed")
+    return Answers.read(folder / ANSWERS)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        remedy = "run `budge llm run … -o` with this folder first; an interrupted run goes on by the same call"
+        raise StorageError("there are no answers here", where=str(path), remedy=remedy) from None
+    except OSError as error:
+        raise StorageError(f"cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    fresh = path.with_name(f".{path.name}-{os.getpid()}")
+    try:
+        with fresh.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(path)
+    except OSError as error:
+        fresh.unlink(missing_ok=True)
+        remedy = "make room or choose another folder; what was answered is kept, and the same call goes on from there"
+        raise StorageError(f"cannot be written: {error.strerror}", where=str(path), remedy=remedy) from error
+
+
+def _damaged(path: Path, what: str) -> StorageError:
+    return StorageError(
+        f"this part of the run is damaged: {what}", where=str(path), remedy="run again: the journal has the answers"
+    )
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,290 @@
+"""`llm.run`: ask models about prompts as they stand and rewritten, judge the answers, keep everything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from budge.audit.journal import Journal
+from budge.llm.answers import Answers
+from budge.llm.interactions.base import Interaction
+from budge.llm.judges.base import Judge
+from budge.llm.prompts import Prompt, Prompts
+from budge.llm.run_design import Design, amount, count, design_of, rule_key
+from budge.llm.run_draws import Draw
+from budge.llm.run_folder import LOGS, Store, save
+from budge.llm.run_meter import Meter, Usage, check_prices
+from budge.llm.run_patience import Patience
+from budge.llm.run_steps import Steps
+from budge.llm.run_stops import Stop, needed, stop_of
+from budge.stats import StoppingRule
+
+__all__ = ["Run", "run"]
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run has answered so far.
+
+    Attributes
+    ----------
+    answers
+        One row a draw; see `Answers`.
+    incomplete
+        Why draws are missing; empty where none is. The same call goes on.
+    calls, cost
+        Calls and their cost, those of earlier calls on the same folder included.
+    asked
+        Calls of this process alone.
+    stops
+        Where a stopping rule ended, model by model and interaction by interaction.
+    """
+
+    answers: Answers
+    planned: int
+    incomplete: str = ""
+    calls: int = 0
+    asked: int = 0
+    cost: float = 0.0
+    folder: Path | None = None
+    stops: tuple[Stop, ...] = ()
+    not_answered: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def saved(self) -> int:
+        """Draws that a stopping rule saved against the fixed design."""
+        return sum(stop.saved for stop in self.stops)
+
+    def __str__(self) -> str:
+        table = self.answers.table
+        unresolved = int(table["hit"].isna().sum())
+        parts = [f"{len(table)} of {self.planned} draws answered by {self.calls} calls"]
+        if self.cost:
+            parts[0] += f", cost {self.cost:.4g}"
+        if unresolved:
+            parts.append(f"{unresolved} unresolved")
+        if self.stops:
+            parts.append(f"stopped early: {self.saved} draws saved")
+        if self.incomplete:
+            parts.append(f"incomplete: {self.incomplete}; the same call goes on")
+        return "; ".join(parts) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the run."""
+        table = self.answers.table
+        return {
+            "planned": self.planned, "answered": len(table), "unresolved": int(table["hit"].isna().sum()), "calls": self.calls,
+            "asked_now": self.asked, "cost": self.cost, "incomplete": self.incomplete, "not_answered": list(self.not_answered),
+            "stops": [stop.to_dict() for stop in self.stops], "folder": None if self.folder is None else str(self.folder),
+            "info": dict(self.answers.info),
+        }  # fmt: skip
+
+
+def run(
+    models: Any, prompts: Prompts | Sequence[Prompt | str], interactions: Mapping[str, Interaction] | None = None, *, judge: Judge,
+    n: int | None = None, per_prompt: int | None = None, seed: int = 0, folder: str | Path | None = None, base: bool = True,
+    temperature: float = 0.7, max_tokens: int = 256, max_calls: int | None = None, max_cost: float | None = None, prices: Any = None,
+    concurrency: int = 8, sequential: StoppingRule | None = None, rewriter: Any = None, judge_model: Any = None,
+    base_url: str | None = None, api_key: str | None = None, patience: Patience | None = None, send_seed: bool = True,
+    overwrite: bool = False, progress: Progress | None = None,
+) -> Run:  # fmt: skip
+    """Ask models about prompts, as they stand and under interactions, and judge the answers.
+
+    Parameters
+    ----------
+    models
+        A name as Inspect spells it (``openai/…``, ``openai-api/<service>/<model>``, ``hf/…``, ``vllm/…``), a `ChatModel`, an
+        Inspect `Model`, a list of those, or a dict of labels to those.
+    prompts
+        The prompts of the benchmark.
+    interactions
+        Ways to rewrite them, by name. ``"base"`` (as they stand) is always asked too, unless `base` is False.
+    judge
+        What turns an answer into a hit or not.
+    n
+        Joint draws for each model and interaction: a prompt uniformly with replacement, a rewrite, a completion.
+    per_prompt
+        Instead: draws for each prompt.
+    seed
+        Of everything random here; also sent with each call, another one for each draw, unless `send_seed` is False.
+    folder
+        Where the run is kept. The same call on the same folder goes on where the last one ended, however that ended.
+    max_calls, max_cost, prices
+        Caps over the whole run; `prices` are (input, output) for a million tokens, by model. Retries count.
+    sequential
+        A rule of `budge.stats` (`anytime_rule`, `sprt_rule`, `curtailed_rule`): joint draws are added until it decides.
+    rewriter, judge_model
+        Models for interactions and judges that ask one and do not name it.
+    base_url, api_key
+        For models given by name.
+    patience
+        Waits, tries, time-outs; see `Patience`.
+    progress
+        Called with draws done and planned.
+
+    Returns
+    -------
+    Run
+        Complete, or with a reason in `incomplete`.
+
+    Raises
+    ------
+    ModelError
+        An endpoint refused (400, 401, 403, 404): at once. What was answered is kept.
+    InputError
+        The folder holds another run; what differs is named.
+    StorageError
+        The folder cannot be written, or another process works on it.
+    """
+    design = design_of(
+        models, prompts, interactions, judge, n=n, per_prompt=per_prompt, seed=seed, base=base, temperature=temperature,
+        max_tokens=max_tokens, concurrency=concurrency, sequential=sequential, rewriter=rewriter, judge_model=judge_model,
+        base_url=base_url, api_key=api_key, patience=patience or Patience(), send_seed=send_seed,
+    )  # fmt: skip
+    meter = Meter(
+        max_calls=count(max_calls, "max_calls", least=0), max_cost=amount(max_cost, "max_cost"),
+        prices=check_prices(prices, list(design.models), needed=max_cost is not None),
+    )  # fmt: skip
+    where = None if folder is None else Path(folder)
+
+    def work() -> Run:
+        return _run(design, meter, where, overwrite=overwrite, progress=progress)
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with ThreadPoolExecutor(1) as pool:  # in a notebook: a loop runs here already, and Inspect wants its own
+        return pool.submit(contextvars.copy_context().run, work).result()
+
+
+def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, progress: Progress | None) -> Run:
+    identity = design.identity()
+    if folder is None:
+        with tempfile.TemporaryDirectory(prefix="budge-llm-") as logs:
+            return _work(design, meter, None, Store(), Path(logs), identity, progress)
+    with Journal.open(folder, identity, overwrite=overwrite) as journal:
+        store = Store(journal)
+        _count_again(store, meter)
+        result = _work(design, meter, folder, store, folder / LOGS, identity, progress)
+        if not result.incomplete and not journal.complete:
+            journal.finish()
+        return result
+
+
+def _work(
+    design: Design, meter: Meter, folder: Path | None, store: Store, logs: Path, identity: dict[str, Any], progress: Progress | None
+) -> Run:  # fmt: skip
+    cells = design.cells()
+    planned = sum(map(len, cells.values()))
+    steps = Steps(design.interactions, design.judge, design.seed, store, design.patience.in_a_row)
+    done = sum(steps.done(draw) for draws in cells.values() for draw in draws)
+
+    def tell() -> None:
+        nonlocal done
+        done += 1
+        if progress is not None:
+            progress(done, planned)
+
+    steps.tell = tell
+    if progress is not None:
+        progress(done, planned)
+    engine: Any = None
+    try:
+        while not steps.stopped and not steps.gave_up and (batch := _batch(design, cells, steps)):
+            if engine is None:
+                from budge.llm.engine import Engine, Options
+
+                options = Options(
+                    temperature=design.temperature, max_tokens=design.max_tokens, concurrency=design.concurrency,
+                    patience=design.patience, base_url=design.base_url, api_key=design.api_key, send_seed=design.send_seed,
+                )  # fmt: skip
+                engine = Engine(design.models, {"rewriter": design.rewriter, "judge": design.judge_model}, meter, options)
+            engine.run(batch, steps, logs)
+    finally:  # also after a refusal: what was answered can be read
+        result = _result(design, cells, steps, meter, folder, identity)
+        if folder is not None:
+            save(
+                result.answers, folder, record={"run": {k: v for k, v in result.to_dict().items() if k not in ("info", "folder")}}
+            )
+    return result
+
+
+def _batch(design: Design, cells: dict[tuple[str, str], list[Draw]], steps: Steps) -> list[Draw]:
+    """What to ask next: all that is left, or what could let a rule decide."""
+    if design.rule is None:
+        return [draw for draws in cells.values() for draw in draws if not steps.done(draw)]
+    open_cells = {}
+    for cell, draws in cells.items():
+        hits = _hits(steps, draws)
+        if stop_of(design.rule, hits)[0] == "continue":
+            open_cells[cell] = hits
+    batch = []
+    for cell, hits in open_cells.items():
+        size = max(needed(design.rule, hits), design.concurrency // len(open_cells))
+        batch += [draw for draw in cells[cell][len(hits) : len(hits) + size] if not steps.done(draw)]
+    return batch
+
+
+def _hits(steps: Steps, draws: Sequence[Draw]) -> list[bool | None]:
+    """The judgements up to the first draw that has none."""
+    hits: list[bool | None] = []
+    for draw in draws:
+        row = steps.row(draw)
+        if row is None:
+            break
+        hits.append(row["hit"])
+    return hits
+
+
+def _result(
+    design: Design, cells: dict[tuple[str, str], list[Draw]], steps: Steps, meter: Meter, folder: Path | None, identity: dict[str, Any]
+) -> Run:  # fmt: skip
+    rows, stops, missing = [], [], 0
+    for (model, name), draws in cells.items():
+        wanted = draws
+        if design.rule is not None:
+            hits = _hits(steps, draws)
+            verdict, at = stop_of(design.rule, hits)
+            asked = sum(steps.done(draw) for draw in draws)
+            if verdict != "continue":
+                wanted = draws[:at]
+                seen = hits[:at]
+                found, unresolved = sum(hit is True for hit in seen), sum(hit is None for hit in seen)
+                stops.append(Stop(model, name, verdict, at, found, unresolved, asked, design.rule.fixed_n))
+        mine = [steps.row(draw) for draw in wanted]
+        missing += sum(row is None for row in mine)
+        rows += [row for row in mine if row is not None]
+    info: dict[str, Any] = {
+        "scheme": "joint" if design.n is not None else "per_prompt", "n": design.n, "per_prompt": design.per_prompt, "seed": design.seed,
+        "judge": identity["judge"], "prompts": identity["prompts"], "identity": identity, "complete": not missing,
+    }  # fmt: skip
+    if design.rule is not None:
+        info["sequential"] = {**rule_key(design.rule), "stops": [stop.to_dict() for stop in stops]}
+    reason = ""
+    if missing:
+        reason = steps.stopped or (
+            f"no answer to {len(steps.gave_up)} draws, the first: {steps.gave_up[0]}" if steps.gave_up else ""
+        )
+        reason = reason or f"{missing} draws are not answered"
+    return Run(
+        Answers.of(rows, info), sum(map(len, cells.values())), reason, meter.calls, meter.asked, meter.cost, folder, tuple(stops),
+        tuple(steps.gave_up),
+    )  # fmt: skip
+
+
+def _count_again(store: Store, meter: Meter) -> None:
+    """Calls and cost of earlier processes on this folder."""
+    for _, record in store.items():
+        meter.calls += int(record.get("calls", 0))
+        if "usage" in record:
+            into, out, known = record["usage"]
+            meter.cost += meter.price(str(record["model"]), Usage(into, out, known))
