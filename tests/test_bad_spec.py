@@ -260,6 +260,7 @@ FEATURES: dict[str, tuple[str, str]] = {
     "impossible weights": ("{type: category, levels: [a, b], distribution: {weights: {a: -1, b: 2}}}", "weights must be finite and not negative"),
     "weights that are all zero": ("{type: category, levels: [a, b], distribution: {weights: {a: 0, b: 0}}}", "all weights are zero"),
     "log from below 0": ("{type: real, bounds: [-3, 5], distribution: log}", r"a log distribution needs bounds above 0 \(got \[-3.0, 5.0\]\)"),
+    "log from 0 in whole numbers": ("{type: integer, bounds: [0, 5], distribution: log}", r"a log distribution needs bounds above 0 \(got \[0.0, 5.0\]\)"),
     "no listed value within the bounds": ("{type: integer, bounds: [0, 5], distribution: {empirical: [9, 10]}}", "lists no value between 0 and 5"),
     "a listed fraction": ("{type: integer, bounds: [0, 5], distribution: {empirical: [1.5]}}", r"are whole \(got 1.5\)"),
     "weights on an unknown level": ("{type: category, levels: [a, b], distribution: {weights: {c: 1}}}", "not declared"),

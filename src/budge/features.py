@@ -195,7 +195,7 @@ class Feature:
         """A distribution must have something to draw within the bounds."""
         assert self.distribution is not None
         low, high = self.range
-        if self.distribution.kind == "log" and (high <= 0 or (self.type == "real" and low <= 0 and self.direction != "increase")):
+        if self.distribution.kind == "log" and (high <= 0 or (low <= 0 and self.direction != "increase")):
             return [Problem(where, "a log distribution needs bounds above 0", [low, high], "raise the lower bound")]
         if not self.distribution.bounded or not self.numeric:
             return []

@@ -88,15 +88,13 @@ def changes_of(im: InteractionModel, feature: Feature, x: Numbers, action: Numbe
     """The changes of one feature that its own action and the linkages on it allow."""
     links = [c for c in im.constraints if isinstance(c, DirectionalLinkage) and feature.name in c.targets]
     own, start = action[feature.name], x[feature.name]
-    if not links:
+    if not links or math.isnan(start):  # a missing value stays missing, whatever its sources do
         return [own]
     low = high = own
     for link in links:
         least, most = induced(link, feature.name, im.by_name, x, action)
         low, high = low + least, high + most
     policy = links[0].on_exceed
-    if policy != "allow" and math.isnan(start):
-        return []
     if feature.bounds is not None:
         floor, ceiling = min(feature.bounds[0], start) - start, max(feature.bounds[1], start) - start
     else:

@@ -43,7 +43,6 @@ def random_cases(count: int, key: int, continuous: bool = False, max_features: i
 def dressed(im: InteractionModel, x: dict[str, Any], rng: np.random.Generator) -> Case:
     """The model with weights on a feature, and a value missing, now and then."""
     features = list(im.features)
-    targets = {name for part in im.parts for name in part.links}
     if rng.random() < 1 / 3:
         i = int(rng.integers(len(features)))
         f = features[i]
@@ -53,9 +52,8 @@ def dressed(im: InteractionModel, x: dict[str, Any], rng: np.random.Generator) -
             features[i] = f.but(distribution=Distribution("weights", values, weights))
     if rng.random() < 1 / 5:
         i = int(rng.integers(len(features)))
-        if features[i].name not in targets:
-            features[i] = features[i].but(missing="fixed")
-            x = {**x, features[i].name: None}
+        features[i] = features[i].but(missing="fixed")
+        x = {**x, features[i].name: None}
     return InteractionModel(features, im.constraints), x
 
 

@@ -90,8 +90,11 @@ class DirectionalLinkage(Constraint):
         return found
 
     def interval(self, target: str, x: Values, action: Values) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest change induced on one target."""
+        """Lowest and highest change induced on one target; none where its value is missing: it stays missing."""
         moved = np.asarray(action[self.source], dtype=float)
+        still = np.isnan(np.asarray(x[target], dtype=float))
+        if still.any():
+            moved = np.where(still, 0.0, moved)
         scale = float(self.targets[target])
         exact = scale * moved
         if self.relation == "==":
@@ -106,6 +109,8 @@ class DirectionalLinkage(Constraint):
         """The interval as (guards, lowest, highest), one branch for each direction of the source."""
         moved, scale = Linear({("action", self.source): 1.0}, 0.0), float(self.targets[target])
         exact, nothing = moved * scale, Linear({}, 0.0)
+        if np.isnan(float(x[target])):
+            return [((), nothing, nothing)]
         if self.relation == "==":
             return [((), exact, exact)]
         down, up = (float(m) for m in self.declared[self.source].moves(float(x[self.source])))

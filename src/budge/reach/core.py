@@ -22,7 +22,7 @@ from budge.features import Feature
 from budge.parts import Part
 from budge.reach.forms import forms_of, limits
 
-__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "has_gaps", "is_computed", "listed_values"]
+__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "has_gaps", "is_computed", "listed_values", "no_weight", "supported_values"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_ROWS = 2_000_000  # configurations of one part that are held at once
@@ -30,6 +30,15 @@ MOST_ROWS = 2_000_000  # configurations of one part that are held at once
 
 class TooManyError(Exception):
     """More configurations than are held at once; the caller falls back to rejection."""
+
+
+def no_weight(names: Sequence[str]) -> DrawError:
+    """The error where something is feasible, but nothing that would be drawn."""
+    return DrawError(
+        "its distributions give no weight to anything that is feasible",
+        where=f"part {', '.join(names)}",
+        remedy="give some feasible value a weight",
+    )
 
 
 @dataclass
@@ -59,6 +68,14 @@ def listed_values(feature: Feature) -> FloatArray | None:
     """The values of a real feature that is drawn from a list."""
     if feature.type == "real" and feature.distribution is not None and feature.distribution.bounded:
         return feature.distribution.table(feature.levels)[0]
+    return None
+
+
+def supported_values(feature: Feature) -> FloatArray | None:
+    """The values to which a discrete feature's own distribution gives weight, where it lists them."""
+    if feature.discrete and feature.distribution is not None and feature.distribution.bounded:
+        values, weights = feature.distribution.table(feature.levels)
+        return values[weights > 0]
     return None
 
 
@@ -102,7 +119,7 @@ def change_interval(
         least, most = least + low, most + high
     low, high = down + least, up + most
     policy = links[0].on_exceed
-    if policy != "allow":
+    if policy != "allow" and not np.isnan(x[name]):  # a missing value has no bounds to pass
         floor, ceiling = (bound - x[name] for bound in feature.reach(x[name]))
         if policy == "clip":
             low, high = np.clip(low, floor, ceiling), np.clip(high, floor, ceiling)
@@ -111,8 +128,11 @@ def change_interval(
     return np.asarray(low), np.asarray(high)
 
 
-def build_core(part: Part, x: Mapping[str, float], outside: Sequence[str] = (), most: int = MOST_ROWS) -> Core:
-    """All configurations of the part's discrete features but those `outside`, which are left to the fibre."""
+def build_core(part: Part, x: Mapping[str, float], outside: Sequence[str] = (), most: int = MOST_ROWS, *, weighed: bool = False) -> Core:
+    """All configurations of the part's discrete features but those `outside`, which are left to the fibre.
+
+    With `weighed`, values to which a feature's own distribution gives no weight may be left out.
+    """
     core = Core()
     forms = forms_of(part)
     waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
@@ -131,7 +151,7 @@ def build_core(part: Part, x: Mapping[str, float], outside: Sequence[str] = (), 
     while left:
         name = _next(left, part, core, waiting, moves)
         left.remove(name)
-        _extend(core, part, name, x, outside, most)
+        _extend(core, part, name, x, outside, most, weighed)
         waiting = _settle(core, part, x, waiting, cuts)
     if core.folded and core.size:
         stacked = np.stack([core.change[name] for name in core.change], axis=1)
@@ -187,16 +207,20 @@ def _cross(core: Core, columns: Mapping[str, FloatArray], most: int) -> None:
         core.action[name] = core.change[name] = np.tile(values, copies)
 
 
-def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: Sequence[str], most: int) -> None:
+def _extend(core: Core, part: Part, name: str, x: Mapping[str, float], outside: Sequence[str], most: int, weighed: bool) -> None:
     """Every configuration so far with every value that it leaves open to one feature."""
     feature, links = part.by_name[name], part.links.get(name, ())
     down, up = limits(feature, x[name])
-    listed = listed_values(feature)
+    listed = None if np.isnan(x[name]) else listed_values(feature)  # a missing value stays missing, whatever is listed
     if not links:
+        if weighed and listed is None and not np.isnan(x[name]):
+            listed = supported_values(feature)
         if listed is not None:
             moves = listed - x[name]
             _cross(core, {name: moves[less_equal(down, moves) & less_equal(moves, up)]}, most)
             return
+        if up - down == np.inf:  # without bounds, all that can be listed is what its distribution gives weight to
+            raise no_weight(part.names)
         if core.size * (up - down + 1) > most:
             raise TooManyError
         _cross(core, {name: np.arange(down, up + 1.0)}, most)
@@ -233,7 +257,7 @@ def _extend_told(core: Core, part: Part, feature: Feature, x: Mapping[str, Any],
         core.change[name] = core.action[name] + least
     else:
         ends = (core.action[name] + least, core.action[name] + high)
-        if links[0].on_exceed == "clip":
+        if links[0].on_exceed == "clip" and not np.isnan(x[name]):
             floor, ceiling = (bound - x[name] for bound in feature.reach(x[name]))
             ends = (np.clip(ends[0], floor, ceiling), np.clip(ends[1], floor, ceiling))
         core.change[name] = _spread(core, np.ceil(ends[0] - 1e-9), np.floor(ends[1] + 1e-9), most)

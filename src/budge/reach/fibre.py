@@ -12,9 +12,10 @@ import numpy.typing as npt
 from budge.errors import DrawError
 from budge.expressions import Linear, compare
 from budge.reach.cells import Cell, Half, boxes, strict_rows
+from budge.reach.core import no_weight
 from budge.reach.polytope import Polytope
 
-__all__ = ["BUDGET", "Coordinate", "Mixed"]
+__all__ = ["BUDGET", "Coordinate", "Mixed", "not_positive"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -94,11 +95,7 @@ class Mixed:
         for j, c in enumerate(self.coordinates):
             for low, high, exists, _ in made:
                 if c.log_from is not None and (exists & (high[:, j] > low[:, j]) & (c.log_from + low[:, j] <= 0)).any():
-                    least = float(c.log_from + low[exists, j].min())
-                    raise DrawError(
-                        "a log distribution needs values above 0", where=f"feature {c.name}", got=f"values from {least:g} on",
-                        remedy="raise its lower bound above 0",
-                    )  # fmt: skip
+                    raise not_positive(c.name, float(c.log_from + low[exists, j].min()))
 
     def _coupled_places(self, coupled: Sequence[Half]) -> list[int]:
         names = [c.name for c in self.coordinates]
@@ -243,9 +240,7 @@ class Mixed:
         weights, counts = self.row_weights
         ends: FloatArray | IntArray = np.cumsum(counts) if weights is None else np.cumsum(weights)
         if not ends[-1] > 0:
-            raise DrawError(
-                "its distributions give no weight to anything that is feasible", where=f"part {self.label}", remedy="give some feasible value a weight"
-            )
+            raise no_weight(self.names)
         return ends
 
     @cached_property
@@ -418,6 +413,13 @@ class Mixed:
         changes = self._changes(rows, point)
         good = np.ones(len(rows), dtype=bool) if self.checks is None else self.checks(changes, rows)
         return good if self.thins is None else good & self.thins(changes, rng)
+
+
+def not_positive(name: str, least: float) -> DrawError:
+    """The error where a log distribution meets a value that has no logarithm."""
+    return DrawError(
+        "a log distribution needs values above 0", where=f"feature {name}", got=f"values from {least:g} on", remedy="raise its lower bound above 0"
+    )
 
 
 def _at(value: float | FloatArray, rows: IntArray) -> float | FloatArray:

@@ -8,8 +8,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import DrawError
-from budge.reach.core import Core
+from budge.reach.core import Core, no_weight
 
 __all__ = ["Counted", "Listed"]
 
@@ -127,11 +126,7 @@ class Listed:
             return np.cumsum(self.row_sizes)
         ends = np.cumsum(self.weights if self.row_sizes is None else self.weights * self.row_sizes)
         if not (len(ends) and ends[-1] > 0):
-            raise DrawError(
-                "its distributions give no weight to anything that is feasible",
-                where=f"part {', '.join(self.names)}",
-                remedy="give some feasible value a weight",
-            )
+            raise no_weight(self.names)
         return ends
 
     @property

@@ -19,7 +19,7 @@ from budge.features import Feature
 from budge.parts import Part
 from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
 from budge.reach.core import Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
-from budge.reach.fibre import Coordinate, Mixed
+from budge.reach.fibre import Coordinate, Mixed, not_positive
 from budge.reach.forms import forms_of, limits
 from budge.reach.listed import Counted, Listed
 from budge.reach.rejection import Rejection
@@ -89,7 +89,7 @@ def _stairs(part: Part, x: Mapping[str, float]) -> dict[str, tuple[str, int]]:
         alone = len(link.targets) == 1 and len(part.links[target]) == 1 and sum(other.source == link.source for other in part.linkages) == 1
         read = target in {name for c in part.constraints for name in forms_of(part).scope(c)} | {other.source for other in part.linkages}
         plain = link.relation == "<=" and link.on_exceed == "allow" and scale == round(scale) and abs(scale) < 1e6
-        still = _span(part.by_name[target], x) == 0
+        still = _span(part.by_name[target], x) == 0 and not np.isnan(x[target])
         whole = all(f.type == "integer" and f.distribution is None for f in (source, part.by_name[target]))
         if alone and plain and still and whole and not read and link.source not in part.links and (down == 0 or up == 0):
             found[link.source] = (target, round(scale))
@@ -133,10 +133,33 @@ def _assemble(
     counted: tuple[str, ...],
     stairs: Mapping[str, tuple[str, int]],
     measure: str,
+    weighed: bool = True,
 ) -> Prepared:
+    """The part made ready. With `weighed`, what the distributions give no weight to is left out: it is never reached."""
     outside = (*real, *counted, *(target for target, _ in stairs.values()))
-    core = build_core(part, x, outside)
+    core = build_core(part, x, outside, weighed=weighed)
     weights = _weights(part, x, core)
+    if weighed and weights is not None:
+        core.take(weights > 0)
+        weights = weights[weights > 0]
+        made = _finished(part, x, real, counted, stairs, measure, core, weights)
+        # nothing left is not yet empty: it may be feasible and without weight, which is another error
+        return _assemble(part, x, real, counted, stairs, measure, weighed=False) if made.empty else made
+    return _finished(part, x, real, counted, stairs, measure, core, weights)
+
+
+def _finished(
+    part: Part,
+    x: Mapping[str, float],
+    real: Sequence[str],
+    counted: tuple[str, ...],
+    stairs: Mapping[str, tuple[str, int]],
+    measure: str,
+    core: Core,
+    weights: FloatArray | None,
+) -> Prepared:
+    """What the configurations leave open, counted or as a fibre."""
+    outside = (*real, *counted, *(target for target, _ in stairs.values()))
     if not outside:
         return Listed.of(part.names, core, (), weights)
     view = View.of(part, x, core, real, counted, [target for target, _ in stairs.values()])
@@ -207,7 +230,10 @@ def _weights(part: Part, x: Mapping[str, float], core: Core) -> FloatArray | Non
             continue
         if np.isnan(x[f.name]) or (f.type == "real" and listed_values(f) is None):
             continue
-        density = f.distribution.density(x[f.name] + core.change[f.name], f.levels)
+        values = x[f.name] + core.change[f.name]
+        if f.distribution.kind == "log" and (values <= 0).any():
+            raise not_positive(f.name, float(values.min()))
+        density = f.distribution.density(values, f.levels)
         weights = density if weights is None else weights * density
     return weights
 

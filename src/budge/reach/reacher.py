@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from budge.effects import draw_effects
 from budge.errors import EmptyError
+from budge.features import Feature
 from budge.parts import Part
 from budge.reach.blame import blame
 from budge.reach.forms import limits, nothing
@@ -261,11 +262,13 @@ class _Cache(Generic[K, V]):
 def _asked(part: Part) -> list[str]:
     """The features whose start the part's changes depend on: not targets that only follow, wherever they stand."""
     read = {name for c in part.constraints for name in c.scope} | {link.source for link in part.linkages}
-    return [
-        f.name
-        for f in part.features
-        if f.actionable or f.name in read or f.distribution is not None or any(link.on_exceed != "allow" for link in part.links.get(f.name, ()))
-    ]
+
+    def matters(f: Feature) -> bool:
+        if f.actionable or f.name in read or f.distribution is not None or f.missing == "fixed":  # a missing target does not follow
+            return True
+        return any(link.on_exceed != "allow" for link in part.links.get(f.name, ()))
+
+    return [f.name for f in part.features if matters(f)]
 
 
 def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray]) -> dict[str, FloatArray]:

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from budge.errors import DrawError
 from budge.parts import Part
-from budge.reach.core import change_interval, listed_values
+from budge.reach.core import change_interval, listed_values, supported_values
+from budge.reach.fibre import not_positive
 
 __all__ = ["Rejection"]
 
@@ -50,8 +51,11 @@ class Rejection:
         lists: list[tuple[tuple[str, ...], FloatArray]] = []
         taken: set[str] = set()
         for f in part.features:
-            values = listed_values(f)
-            if values is not None:
+            endless = np.isinf(f.moves(x[f.name])).any()
+            values = supported_values(f) if endless and f.discrete else listed_values(f)
+            if endless and f.name in part.links:
+                raise DrawError("a linkage's target needs bounds to be drawn by rejection", where=f"feature {f.name}", remedy="give it bounds")
+            if values is not None and not np.isnan(x[f.name]):
                 lists.append(((f.name,), (values - x[f.name])[:, None]))
                 taken.add(f.name)
         for constraint in part.constraints:
@@ -126,7 +130,7 @@ class Rejection:
                 own = self._between(rng, low, high, n, feature.discrete)
                 others = {m: np.zeros(n) for m in self.names if m not in change}
                 action = self.part.own_actions(self.x, {**change, **others}, dict.fromkeys(self.names, 0.0))
-                change[name] = own + sum(float(link.targets[name]) * action[link.source] for link in links)
+                change[name] = own + sum(link.interval(name, self.x, action)[0] for link in links)
             else:
                 low, high = change_interval(self.part, name, self.x, {}, self.names)
                 change[name] = self._between(rng, low, high, n, feature.discrete)
@@ -142,7 +146,9 @@ class Rejection:
             if law.kind == "log":
                 low, _ = change_interval(self.part, f.name, self.x, {}, self.names)
                 least = self.x[f.name] + float(low)
-                most = float(law.density(max(least, 1.0 if f.discrete else 1e-12), f.levels))
+                if least <= 0:
+                    raise not_positive(f.name, least)
+                most = float(law.density(least, f.levels))
             else:
                 most = float(law.table(f.levels)[1].max())
             good &= rng.random(len(good)) * most < law.density(self.x[f.name] + change[f.name], f.levels)

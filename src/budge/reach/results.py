@@ -59,7 +59,9 @@ class _Reached:
         return len(self.values)
 
     def _repr_html_(self) -> str:
-        return f"<p>{self}</p>{self.points.head(10).to_html()}"
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.points)
 
 
 @dataclass(frozen=True)

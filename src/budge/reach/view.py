@@ -89,6 +89,9 @@ class View:
         for link in links:
             source = self.symbols.get(("action", link.source), self.known.get(("action", link.source), 0.0))
             change = change + (source if isinstance(source, Linear) else Linear({}, source)) * float(link.targets[name])
+        if np.isnan(x[name]):  # a missing value stays missing, and has no bounds to pass
+            self.symbols["action", name] = self.symbols["change", name] = Linear({}, 0.0)
+            return
         floor, ceiling = (float(bound) - x[name] for bound in feature.reach(x[name]))
         if links[0].on_exceed == "reject":
             self.links += [Row(change - ceiling, "<="), Row(floor - change, "<=")]
@@ -125,7 +128,7 @@ def _open_rows(part: Part, name: str, x: Mapping[str, float]) -> Formula:
             guards += guard
             low, high = low + least, high + most
         between: Formula = All((Row(low - moved, "<="), Row(moved - high, "<=")))
-        if links[0].on_exceed == "clip":
+        if links[0].on_exceed == "clip" and not np.isnan(x[name]):
             at_top = All((Row(moved - ceiling, "=="), Row(moved - high, "<=")))
             at_bottom = All((Row(moved - floor, "=="), Row(low - moved, "<=")))
             between = Some((between, at_top, at_bottom))

@@ -91,7 +91,7 @@ def _follow_links(
             drawn = low + where * (high - low)
             induced = induced + (np.round(drawn) if feature.discrete else drawn)
         change[name] = action[name] + induced
-        if links and links[0].on_exceed == "clip":
+        if links and links[0].on_exceed == "clip" and not np.isnan(x[name]):  # a missing value has no bounds to stop at
             floor, ceiling = feature.reach(float(x[name]))
             stopped = np.clip(x[name] + change[name], floor, ceiling) - x[name]
             change[name] = np.where(rng.random(n) < 0.8, stopped, change[name])
