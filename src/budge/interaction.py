@@ -29,6 +29,7 @@ from budge.soundness import model_problems
 if TYPE_CHECKING:
     from budge.describe import Description
     from budge.reach import ReachableSample, ReachableSet, SampleBlock
+    from budge.report.figures import Figure
 
 __all__ = ["InteractionModel"]
 
@@ -285,8 +286,14 @@ class InteractionModel:
         title = f"{self.name!r}, " if self.name else ""
         return f"InteractionModel({title}{len(self.features)} features, {len(self.constraints)} constraints, {len(self.effects)} effects)"
 
+    def plot(self) -> Figure:
+        """A figure: the parts, and the constraints and effects that tie their features together."""
+        from budge.report.figures import partition
+
+        return partition(self)
+
     def _repr_html_(self) -> str:
-        return self.describe()._repr_html_()
+        return self.describe()._repr_html_() + self.plot().svg(standalone=False)
 
     # -- reaching -------------------------------------------------------------------------------------------------
 

@@ -58,7 +58,7 @@ def test_plan_writes_a_figure_once(tmp_path, capsys):
     assert figure.read_text() != text
     assert [p.name for p in tmp_path.iterdir()] == ["power.svg"]
     assert main(["plan", "--figure", str(tmp_path / "none" / "power.svg")]) == 3
-    assert main(["plan", "--figure", str(tmp_path / "power.png")]) == 2
+    assert main(["plan", "--figure", str(tmp_path / "power.gif")]) == 2
 
 
 @pytest.mark.parametrize(

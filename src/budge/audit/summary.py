@@ -75,9 +75,10 @@ class Summary:
         }
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from budge.report.notebook import show_html
 
-        return "<p>" + "<br>".join(escape(line) for line in str(self).split("\n")) + "</p>"
+        rows = [(verdict, count, count / max(self.people, 1)) for verdict, count in self.verdicts.items()]
+        return show_html(str(self), table=pd.DataFrame(rows, columns=["verdict", "people", "share"]).set_index("verdict"))
 
 
 def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summary:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pandas as pd
 
@@ -14,6 +14,9 @@ from budge.audit.result import Audit
 from budge.errors import DesignError
 from budge.frames import one_row
 from budge.interaction import InteractionModel
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["Estimate", "Falsified", "Verification", "estimate", "falsify", "verify"]
 
@@ -67,6 +70,15 @@ class _Answer:
         """The nearest point found that attains the target; for a table, by label."""
         found = {label: self.audit.witness(label) for label in self.audit.table.index}
         return next(iter(found.values())) if self.single else found
+
+    def plot(self) -> Figure:
+        """One person's reachable points; for a table, how responsiveness is distributed."""
+        return self.audit.plot("person", label=self.audit.table.index[0]) if self.single else self.audit.plot()
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.table, figure=self.plot)
 
     def to_dict(self) -> dict[str, Any]:
         """The record."""

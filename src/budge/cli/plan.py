@@ -62,7 +62,7 @@ def plan(
     people: Annotated[int, typer.Option(help="The number of people, for the number of model calls.")] = 1,
     claim: Annotated[str, typer.Option(help="below or above.")] = "below",
     curve: Annotated[bool, typer.Option("--curve/--no-curve", help="Draw the power curve in the terminal.")] = True,
-    figure: Annotated[Path | None, typer.Option(help="Write the power curve as an SVG file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write the power curve: .svg, or .png and .pdf with the extra plot.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
 ) -> None:
@@ -78,7 +78,7 @@ def plan(
     given = None if n is None else _given(n, threshold, alpha, power, aim.rate, claim)
     if figure is not None:
         check_figure(figure, overwrite)
-        write_figure(figure, drawn.svg())
+        write_figure(figure, drawn.plot())
     if as_json:
         record: dict[str, Any] = {
             "threshold": aim.threshold,

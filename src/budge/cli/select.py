@@ -36,7 +36,7 @@ def _select(
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
-    figure: Annotated[Path | None, typer.Option(help="Write accuracy against gaming as an SVG file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load model files that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -69,9 +69,7 @@ def _select(
         population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
     )  # fmt: skip
     if figure is not None:
-        from budge.report.stress import pareto_figure
-
-        write_figure(figure, pareto_figure(result))
+        write_figure(figure, result.plot())
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:

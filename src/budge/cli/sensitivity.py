@@ -41,7 +41,7 @@ def _sensitivity(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
-    figure: Annotated[Path | None, typer.Option(help="Write a figure as an SVG file.")] = None,
+    figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[str, typer.Option(help="The figure: tornado or cdf.")] = "tornado",
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
@@ -69,9 +69,7 @@ def _sensitivity(
             claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, on_invalid=on_invalid, progress=progress,  # type: ignore[arg-type]
         )  # fmt: skip
     if figure is not None:
-        from budge.report.stress import cdf_figure, tornado_figure
-
-        write_figure(figure, tornado_figure(result) if kind == "tornado" else cdf_figure(result))
+        write_figure(figure, result.plot("tornado" if kind == "tornado" else "cdf"))
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:

@@ -1,10 +1,9 @@
-"""The power curve: as numbers, as lines for a terminal, and as an SVG figure that needs no plotting library."""
+"""The power curve: as numbers, as lines for a terminal, and as a figure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-from xml.sax.saxutils import escape
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +11,9 @@ from budge.errors import DesignError
 from budge.stats._checks import Claim, Floats, claim_of, counts, fraction, plain
 from budge.stats.planning import PowerPlan, rate_at, samples_for_power
 from budge.stats.power import power as exact_power
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["PowerCurve", "power_curve"]
 
@@ -40,45 +42,20 @@ class PowerCurve:
         lines.append(f"     {int(self.n[0])}{int(self.n[-1]):>{span}}  draws")
         return "\n".join(lines)
 
-    def svg(self, width: int = 640, height: int = 360) -> str:
-        """The curve as a self-contained SVG document, with the target and both sample sizes marked."""
-        left, right, top, bottom = 64, 20, 44, 48
-        n0, n1 = float(self.n[0]), float(max(self.n[-1], self.n[0] + 1))
+    def plot(self) -> Figure:
+        """The curve as a figure, with the power asked for and both sample sizes marked."""
+        from budge.report.figures import power_curve as drawn
 
-        def at(n: float, p: float) -> tuple[float, float]:
-            return left + (n - n0) / (n1 - n0) * (width - left - right), height - bottom - p * (height - top - bottom)
+        return drawn(self)
 
-        keep = np.unique(np.linspace(0, self.n.size - 1, min(self.n.size, 2000)).astype(int))
-        points = " ".join("{:.2f},{:.2f}".format(*at(n, p)) for n, p in zip(self.n[keep].tolist(), self.power[keep].tolist()))
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"',
-            ' role="img" font-family="sans-serif" font-size="12">',
-            f"<title>Power by number of draws</title><desc>{escape(str(self.plan))}</desc>",
-            f'<rect width="{width}" height="{height}" fill="white"/>',
-            f'<text x="{left}" y="20">{escape(self._caption())}</text>',
-        ]
-        for p in (0, 0.25, 0.5, 0.75, 1):
-            x, y = at(n0, p)
-            parts.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" stroke="#ddd"/>')
-            parts.append(f'<text x="{x - 8:.1f}" y="{y + 4:.1f}" text-anchor="end">{p:g}</text>')
-        for n in np.unique(np.round(np.linspace(n0, n1, 5))).tolist():
-            x, y = at(n, 0)
-            parts.append(f'<text x="{x:.1f}" y="{y + 18:.1f}" text-anchor="middle">{n:g}</text>')
-        x, y = at(n0, self.plan.power)
-        parts.append(f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{width - right}" y2="{y:.1f}" stroke="#b33" stroke-dasharray="5 4"/>')
-        parts.append(f'<polyline fill="none" stroke="#246" stroke-width="1.5" points="{points}"/>')
-        for n, name in ((self.plan.first, "first"), (self.plan.stable, "stable")):
-            if n0 <= n <= n1:
-                x, y = at(
-                    n, float(exact_power(n, self.plan.threshold, self.plan.rate, alpha=self.plan.alpha, claim=self.plan.claim))
-                )
-                parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="#246"><title>{name}: {n} draws</title></circle>')
-        middle = (left + width - right) / 2
-        parts.append(f'<text x="{middle:.0f}" y="{height - 10}" text-anchor="middle">draws</text>')
-        parts.append(
-            f'<text x="16" y="{height // 2}" text-anchor="middle" transform="rotate(-90 16 {height // 2})">power</text></svg>'
-        )
-        return "\n".join(parts) + "\n"
+    def svg(self) -> str:
+        """The curve as a self-contained SVG document."""
+        return self.plot().svg()
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(self._caption(), figure=self.plot)
 
     def _caption(self) -> str:
         sign = "<" if self.plan.claim == "below" else ">"

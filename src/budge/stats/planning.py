@@ -134,6 +134,18 @@ class PowerPlan:
             f"if rho is {self.rate:g}, at alpha {self.alpha:g}{dips}"
         )
 
+    def _repr_html_(self) -> str:
+        from budge.report.figures import power_curve
+        from budge.report.notebook import show_html
+        from budge.stats.curves import power_curve as curve
+
+        def figure() -> Any:
+            return power_curve(
+                curve(threshold=self.threshold, rate=self.rate, alpha=self.alpha, power=self.power, claim=self.claim)
+            )
+
+        return show_html(str(self), figure=figure)
+
     def to_dict(self) -> dict[str, Any]:
         """The record of the plan."""
         return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from budge.stats._checks import fraction, percent
 from budge.stats.binomial import Interval
 from budge.stats.bounded import bounded_mean, values_of
 from budge.stats.tails import at_least, at_most
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["HowMuch", "how_much", "quantile_interval", "quantile_ranks"]
 
@@ -65,6 +68,17 @@ class HowMuch:
         if self.mean is not None:
             lines.append(f"  the mean change is {self.mean.estimate:.4g} (between {self.mean.low:.4g} and {self.mean.high:.4g})")
         return "\n".join(lines)
+
+    def plot(self) -> Figure:
+        """A figure: the quantiles with their intervals."""
+        from budge.report.figures import how_much as drawn
+
+        return drawn(self)
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), figure=self.plot)
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the change."""

@@ -49,6 +49,11 @@ class Share:
         ends = f"between {percent(round(self.low, 4))} and {percent(round(self.high, 4))}"
         return f"{ends} {whom} are {self.claim} the threshold, at {percent(1 - self.alpha)}"
 
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self))
+
     def to_dict(self) -> dict[str, Any]:
         """The record of the share."""
         names = ("claimed", "opposite", "people", "estimate", "low", "high", "alpha", "level", "over", "claim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +18,9 @@ from budge.interaction import InteractionModel
 from budge.stats._checks import percent, plain
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["Ablation", "fresh", "heads", "make_ablation", "mean_gain", "means", "rank", "records", "side"]
 
@@ -95,10 +98,16 @@ class Ablation:
             "left_out": list(self.left_out),
         }  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def plot(self, kind: Literal["gains", "cdf"] = "gains") -> Figure:
+        """A figure: the mean gain of each relaxation, or responsiveness before and after."""
+        from budge.report.figures import cdf, chosen, gains
 
-        return f"<p>{escape(str(self))}</p>{self.ranking.to_html()}"
+        return chosen(kind, {"gains": gains, "cdf": cdf})(self)
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.ranking, figure=self.plot)
 
 
 def fresh(rerun: Callable[[Mapping[str, Any]], Any] | None, info: Mapping[str, Any], changes: Mapping[str, Any]) -> Any:

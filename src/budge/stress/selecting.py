@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,9 @@ from budge.interaction import InteractionModel
 from budge.stats._checks import fraction, number, percent, plain
 from budge.stress.ablation_result import heads, records
 from budge.stress.evidence import JUDGED, evidence
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["Selection", "best", "gaming", "pareto", "select"]
 
@@ -80,10 +83,16 @@ class Selection:
             "reported": dict(self.reported),
         }  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def plot(self) -> Figure:
+        """A figure: accuracy against certified gaming."""
+        from budge.report.figures import pareto
 
-        return f"<p>{escape(str(self))}</p>{self.table.to_html()}"
+        return pareto(self)
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.table, figure=self.plot)
 
 
 def select(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,9 @@ from budge.audit.result import Audit
 from budge.errors import InputError, nearest
 from budge.stats._checks import percent, plain
 from budge.stress.ablation_result import fresh, heads, records
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["Sensitivity"]
 
@@ -154,7 +157,13 @@ class Sensitivity:
             "table": records(self.table.reset_index(names="person")), "breaks": records(self.breaks()) if self.axes else None,
         }  # fmt: skip
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def plot(self, kind: Literal["tornado", "cdf"] = "tornado") -> Figure:
+        """A figure: how far mean responsiveness swings, or its distribution under each member."""
+        from budge.report.figures import cdf, chosen, tornado
 
-        return f"<p>{escape(str(self))}</p>{self.by_member.to_html()}"
+        return chosen(kind, {"tornado": tornado, "cdf": cdf})(self)
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.by_member, figure=self.plot)

@@ -7,6 +7,7 @@
 """
 
 from budge.report.figures.cdf import cdf
+from budge.report.figures.choosing import audit_figure, chosen
 from budge.report.figures.colours import figure_style
 from budge.report.figures.drawing import Figure, Panels
 from budge.report.figures.partition import partition
@@ -18,7 +19,9 @@ from budge.report.figures.verdicts import verdicts
 __all__ = [
     "Figure",
     "Panels",
+    "audit_figure",
     "cdf",
+    "chosen",
     "figure_style",
     "gains",
     "how_much",

@@ -66,7 +66,8 @@ def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2
     source, design = context.source, audit.info["design"]
     if not isinstance(source, TableSource):
         raise InputError("only rows of a table can be shown feature by feature", where="person", got=type(source).__name__)
-    if "function" in design["target"]:
+    kept = getattr(context, "target", None)
+    if kept is None and "function" in design["target"]:
         raise InputError(
             "the target is Python code and is not kept with the result",
             where="person",
@@ -88,11 +89,10 @@ def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2
     outputs, good = np.asarray(outputs), np.asarray(good, dtype=bool)
     before = np.repeat(np.asarray([row["prediction"]]), len(rows))
     hit = np.zeros(len(rows), dtype=bool)
+    target = kept if kept is not None else from_dict(design["target"])
     if good.any():
         answered = outputs[good]
-        hit[good] = from_dict(design["target"]).hits(
-            np.array(answered.tolist()) if answered.dtype == object else answered, before[good]
-        )
+        hit[good] = target.hits(np.array(answered.tolist()) if answered.dtype == object else answered, before[good])
     names = tuple(f.name for f in source.model.features)
     share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
     return Reached(rows, values, names, source.values[i], hit, share, total, row["method"] == "exact")
