@@ -1,0 +1,191 @@
+"""Which model has the lower rate, under each interaction: paired on the same prompts and draws, never from two intervals that overlap.
+
+And whether a benchmark's ranking is overturned: two models stand in one order at the base and in the other under an interaction. Both orders
+have to be shown, so the p-value is the larger of the two; either model may be the one ahead, so it is doubled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budge.errors import DataError, DesignError, nearest, printable
+from budge.llm.answers import BASE, Answers
+from budge.llm.contrasts import Contrast, paired
+from budge.llm.evidence import METHODS, OVER
+from budge.llm.verdicts import scheme_of
+from budge.stats import adjust as adjusted
+from budge.stats._checks import fraction, one_of, percent, plain
+
+__all__ = ["Comparison", "compare"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row a pair of models and interaction in `table` (`verdict`: the first is `lower`, `higher` or `inconclusive`); in `rankings`,
+    one row a pair and interaction that has a base: whether the order of the base is overturned."""
+
+    table: pd.DataFrame
+    rankings: pd.DataFrame
+    info: Mapping[str, Any]
+
+    def __str__(self) -> str:
+        info = self.info
+        whom = "these prompts" if info["over"] == "these" else "the population of which the prompts are a sample"
+        lines = [
+            f"Rates of hits over {whom}, compared draw by draw; alpha {percent(info['alpha'])}, adjusted by {info['adjust']} over all comparisons."
+        ]
+        row: Any
+        for row in self.table.itertuples():
+            if row.verdict == "inconclusive":
+                said = f"no difference shown between {row.first} and {row.second}"
+            else:
+                said = f"{row.first} is {row.verdict} than {row.second}"
+            ends = f"{_points(row.difference)} ({_points(row.low)} to {_points(row.high)})"
+            lost = f", {row.unresolved} with an unresolved answer" if row.unresolved else ""
+            lines.append(
+                f"{row.interaction}: {said} (p = {row.p_adjusted:.3g}). {ends} over {row.pairs} pairs{lost}; {row.method}."
+            )
+        for row in self.rankings.itertuples():
+            if row.overturned:
+                lines.append(
+                    f"{row.interaction} overturns the ranking of the base: {row.ahead} is lower there and higher here (p = {row.p_adjusted:.3g})."
+                )
+        if len(self.rankings) and not self.rankings["overturned"].any():
+            lines.append("No ranking of the base is shown to be overturned.")
+        return printable("\n".join(lines))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record of the comparison."""
+        return {
+            "info": plain(dict(self.info)),
+            "table": plain(self.table.to_dict("records")),
+            "rankings": plain(self.rankings.to_dict("records")),
+        }
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self)).replace(chr(10), '<br>')}</p>{self.table.to_html(index=False)}"
+
+
+def compare(
+    answers: Answers,
+    *,
+    over: str,
+    models: Sequence[str] | None = None,
+    alpha: float = 0.05,
+    adjust: str = "holm",
+    base: str | None = BASE,
+    method: str = "auto",
+    scheme: str | None = None,
+) -> Comparison:
+    """Compare models pairwise under each interaction, over the draws that both have.
+
+    Parameters
+    ----------
+    over : {"these", "population"}
+        As in `test`: the prompts of this benchmark, or the population they are a sample of.
+    models : names, optional
+        Those to compare; all pairs of them are.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        Over all pairs and interactions at once (p-values are two-sided).
+
+    Notes
+    -----
+    Unresolved answers are filled against each verdict in turn. Joint draws are alike and McNemar's exact test applies. With fixed prompts the bounds of
+    `budge.llm.contrasts` are inverted, which asks for more evidence.
+
+    Examples
+    --------
+    >>> rows = [{"model": m, "interaction": "typos", "prompt": q, "hit": q < h} for m, h in (("a", 2), ("b", 20)) for q in range(40)]
+    >>> compare(Answers.of(rows, {"scheme": "joint"}), over="these").table[["first", "verdict", "second"]].values.tolist()
+    [['a', 'lower', 'b']]
+    """
+    level, whom = fraction(alpha, "alpha"), one_of(over, "over", OVER)
+    how = one_of(adjust, "adjust", ("bh", "by", "holm", "bonferroni", "none"))
+    way = scheme_of(answers, scheme)
+    if answers.info.get("sequential") or one_of(method, "method", METHODS) == "anytime":
+        raise DesignError(
+            "pairs of runs that stopped early cannot be compared: where each stopped depends on what it saw",
+            where="answers",
+            got=answers.info.get("sequential"),
+            remedy="draw a fixed number for the comparison",
+        )
+    if not answers.info.get("complete", True):
+        raise DesignError(
+            "the run is incomplete, and which pairs are missing may depend on the answers",
+            where="answers",
+            remedy="finish the run",
+        )
+    names = list(models) if models is not None else list(answers.models)
+    for name in names:
+        if name not in answers.models:
+            raise DataError("no such model among the answers", where="models", got=name, remedy=nearest(name, answers.models))
+    if len(set(names)) < 2:
+        raise DataError("two models are needed for a comparison", where="models", got=names, remedy="give answers of both")
+    groups = {(str(k[0]), str(k[1])): part for k, part in answers.table.groupby(["model", "interaction"], sort=False)}
+    found: dict[tuple[str, str, str], Contrast] = {}
+    for one, two in combinations(dict.fromkeys(names), 2):
+        for word in answers.interactions:
+            if (one, word) in groups and (two, word) in groups:
+                made = paired(groups[one, word], groups[two, word], scheme=way, over=whom, alpha=level, method=method)
+                if made is not None:
+                    found[one, two, word] = made
+    if not found:
+        raise DataError(
+            "no two models have a draw of the same prompt in common",
+            where="answers",
+            remedy="run both on the same prompts with the same seed",
+        )
+    info = {"over": whom, "alpha": level, "adjust": how, "base": base, "scheme": way, "method": method}
+    return Comparison(_table(found, level, how), _rankings(found, base, level, how), info)
+
+
+def _table(found: Mapping[tuple[str, str, str], Contrast], alpha: float, how: str) -> pd.DataFrame:
+    rows = []
+    for (one, two, word), seen in found.items():
+        greater, less = _p_values(seen)
+        rows.append(
+            {
+                "interaction": word, "first": one, "second": two, "pairs": seen.pairs, "only_first": seen.only_first, "only_second": seen.only_second,
+                "unresolved": seen.unresolved, "difference": np.nan if seen.estimate is None else seen.estimate, "low": seen.low, "high": seen.high,
+                "p_value": min(1.0, 2 * min(greater, less)),
+                "way": "lower" if less < greater else "higher", "method": seen.method,
+            }
+        )  # fmt: skip
+    table = pd.DataFrame(rows)
+    table["p_adjusted"] = adjusted(table["p_value"].to_numpy(), how)
+    table["verdict"] = np.where(table["p_adjusted"] < alpha, table.pop("way"), "inconclusive")
+    return table
+
+
+def _rankings(found: Mapping[tuple[str, str, str], Contrast], base: str | None, alpha: float, how: str) -> pd.DataFrame:
+    rows = []
+    for (one, two, word), seen in found.items():
+        before = found.get((one, two, base)) if base is not None and word != base else None
+        if before is not None:
+            # First lower at the base and higher here, or the reverse: both parts have to be shown.
+            (more, less), (more_here, less_here) = _p_values(before), _p_values(seen)
+            ways = {one: max(less, more_here), two: max(more, less_here)}
+            ahead = min(ways, key=lambda name: ways[name])
+            rows.append({"interaction": word, "first": one, "second": two, "ahead": ahead, "p_value": min(1.0, 2 * ways[ahead])})
+    table = pd.DataFrame(rows, columns=["interaction", "first", "second", "ahead", "p_value"])
+    table["p_adjusted"] = adjusted(table["p_value"].to_numpy(), how) if len(table) else table["p_value"]
+    table["overturned"] = (table["p_adjusted"] < alpha) if len(table) else pd.Series(dtype=bool)
+    return table
+
+
+def _p_values(seen: Contrast) -> tuple[float, float]:
+    """Of "the first is higher" and of "the first is lower"; pairs always have them."""
+    assert seen.p_greater is not None
+    assert seen.p_less is not None
+    return seen.p_greater, seen.p_less
+
+
+def _points(value: float) -> str:
+    return "–" if np.isnan(value) else f"{100 * value:+.1f} p.p.".replace("-", "−")

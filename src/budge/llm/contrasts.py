@@ -1,0 +1,106 @@
+"""Differences of two rates over the same prompts: an interaction against the base, one model against another.
+
+Draws are paired by prompt and draw index. Pairs of joint draws are alike, so McNemar's exact test holds. With every prompt drawn m times
+the prompts stay fixed and differ, which McNemar's argument does not cover: there the counts of both kinds of disagreement are sums of unlike coins,
+bounded by the binomial (Hoeffding 1956), and the p-value is the smallest alpha at which those bounds exclude no difference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from budge.errors import DesignError
+from budge.llm.evidence import Evidence, smallest_alpha
+from budge.stats import bounded_mean, interval, lower_bound, paired_difference, upper_bound
+from budge.stats._checks import Floats
+
+__all__ = ["Contrast", "apart", "paired"]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """First rate minus second rate, an interval, one-sided p-values where there are any, and how they were had."""
+
+    estimate: float | None
+    low: float
+    high: float
+    p_greater: float | None
+    p_less: float | None
+    method: str
+    pairs: int = 0
+    only_first: int = 0
+    only_second: int = 0
+    unresolved: int = 0
+
+
+def apart(first: Evidence, second: Evidence, *, over: str, alpha: float, method: str = "auto") -> Contrast:
+    """From two intervals that hold together, whatever the two samples have in common."""
+    ends = [part.claim(over=over, threshold=None, claim="below", alpha=alpha / 2, method=method) for part in (first, second)]
+    known = first.rate is not None and second.rate is not None
+    estimate = float(first.rate) - float(second.rate) if known else None  # type: ignore[arg-type]
+    return Contrast(estimate, ends[0].low - ends[1].high, ends[0].high - ends[1].low, None, None, "two intervals")
+
+
+def paired(
+    first: pd.DataFrame, second: pd.DataFrame, *, scheme: str, over: str, alpha: float, method: str = "auto", whole: bool = False
+) -> Contrast | None:
+    """From the draws that both have; None if there are none, or with `whole` if either has a draw that the other lacks."""
+    keys = ["prompt", "draw"]
+    both = first[[*keys, "hit"]].merge(second[[*keys, "hit"]], on=keys, suffixes=("", "_2"))
+    if both.empty or (whole and not len(both) == len(first) == len(second)):
+        return None
+    many = Evidence.of(both, scheme).chosen(over, method)
+    if many == "first":
+        both = both.loc[both.groupby("prompt", sort=False)["draw"].idxmin()]
+    elif over == "these" and scheme == "per_prompt":
+        each = both.groupby("prompt", sort=False)["draw"].transform("size")
+        rank = both.groupby("prompt", sort=False)["draw"].rank(method="first")
+        both = both[rank <= each.min()]  # the same number for each prompt, chosen by index and not by outcome
+    worst, best = _filled(both, True), _filled(both, False)
+    lost = int(sum(a is None or b is None for a, b in zip(both["hit"], both["hit_2"])))
+    seen = [(a, b) for a, b in zip(both["hit"], both["hit_2"]) if a is not None and b is not None]
+    estimate = float(np.mean([float(a) - float(b) for a, b in seen])) if seen else None
+    only = sum(a and not b for a, b in seen), sum(b and not a for a, b in seen)
+    if many in ("clustered", "bounded"):
+        codes, names = pd.factorize(both["prompt"])
+        size = np.bincount(codes, minlength=len(names))
+
+        def means(fill: tuple[Floats, Floats]) -> Floats:
+            return np.bincount(codes, weights=fill[0] - fill[1], minlength=len(names)) / size
+
+        low_d, high_d = means(worst), means(best)
+        low, high = bounded_mean(low_d, -1, 1, alpha=alpha).low, bounded_mean(high_d, -1, 1, alpha=alpha).high
+        greater = smallest_alpha(lambda a: bounded_mean(low_d, -1, 1, alpha=a, side="lower").low > 0)
+        less = smallest_alpha(lambda a: bounded_mean(high_d, -1, 1, alpha=a, side="upper").high < 0)
+        return Contrast(estimate, low, high, greater, less, "paired by prompt, betting bounds", len(both), *only, lost)
+    n = len(both)
+    (b1, c1), (b2, c2) = _discordant(worst), _discordant(best)
+    low = interval(b1, n, alpha / 2).low - interval(c1, n, alpha / 2).high
+    high = interval(b2, n, alpha / 2).high - interval(c2, n, alpha / 2).low
+    if many == "anytime":
+        raise DesignError(
+            "pairs of runs that stopped early cannot be compared: where each stopped depends on what it saw",
+            where="method",
+            got=method,
+            remedy="draw a fixed number for the comparison",
+        )
+    if over == "these" and scheme == "per_prompt":
+        greater = smallest_alpha(lambda a: lower_bound(b1, n, a / 2) > upper_bound(c1, n, a / 2))
+        less = smallest_alpha(lambda a: lower_bound(c2, n, a / 2) > upper_bound(b2, n, a / 2))
+        return Contrast(estimate, low, high, greater, less, "paired, fixed prompts", n, *only, lost)
+    greater, less = paired_difference(b1, c1, n, alpha=alpha).p_greater, paired_difference(b2, c2, n, alpha=alpha).p_less
+    return Contrast(estimate, low, high, float(greater), float(less), "paired, McNemar", n, *only, lost)
+
+
+def _filled(both: pd.DataFrame, against: bool) -> tuple[Floats, Floats]:
+    """Both columns as numbers, unresolved answers filled against "first is higher" or in its favour."""
+    fill = (0.0, 1.0) if against else (1.0, 0.0)
+    one, two = (np.array([fill[i] if h is None else float(h) for h in both[name]]) for i, name in enumerate(("hit", "hit_2")))
+    return one, two
+
+
+def _discordant(fill: tuple[Floats, Floats]) -> tuple[int, int]:
+    return int((fill[0] > fill[1]).sum()), int((fill[0] < fill[1]).sum())

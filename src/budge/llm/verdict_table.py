@@ -1,0 +1,196 @@
+"""The result of testing language models: a table, sentences that a regulator can read, and the paper's table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import pandas as pd
+
+from budge.errors import DesignError, printable
+from budge.stats._checks import percent, plain
+
+__all__ = ["SPLIT", "TABLE", "Verdicts"]
+
+#: Columns of the table; rates and differences are shares (0.05 is five percentage points).
+TABLE = (
+    "model", "interaction", "base_rate", "n", "hits", "unresolved", "rate", "delta", "delta_low", "delta_high", "low", "high", "bound",
+    "p_value", "p_adjusted", "verdict", "method", "exact", "delta_method",
+)  # fmt: skip
+SPLIT = ("n", "hits", "unresolved", "rate", "low", "high", "bound", "p_value", "p_adjusted", "verdict", "method", "exact")
+_FALSE = "on average at most {} of the claims made for a model are false ({})"
+_ANY = "the probability of any false claim for a model is at most {} ({})"
+_ERROR = {
+    "bh": (_FALSE, "Benjamini–Hochberg over its interactions"),
+    "by": (_FALSE, "Benjamini–Yekutieli over its interactions"),
+    "holm": (_ANY, "Holm over its interactions"),
+    "bonferroni": (_ANY, "Bonferroni over its interactions"),
+    "none": ("each claim alone is false with probability at most {} ({})", "not adjusted"),
+}
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """One row a model and interaction in `table`; in `every`, for each model, whether the claim holds under all of its interactions.
+
+    `verdict` compares the adjusted p-value with alpha. `every` needs no adjustment: all interactions have to reject.
+    """
+
+    table: pd.DataFrame
+    every: pd.DataFrame
+    info: Mapping[str, Any]
+    split: Callable[[str], pd.DataFrame] | None = field(default=None, repr=False, compare=False)
+
+    def by_category(self) -> pd.DataFrame:
+        """The same tests for each category of prompts, adjusted together within a model."""
+        return self._split("category")
+
+    def by_prompt(self) -> pd.DataFrame:
+        """The same tests for each prompt over its rewrites and completions, adjusted together within a model."""
+        return self._split("prompt")
+
+    def _split(self, by: str) -> pd.DataFrame:
+        if self.split is None:
+            raise DesignError(f"counts do not tell one {by} from another", where=by, remedy="test the answers themselves")
+        return self.split(by)
+
+    def __str__(self) -> str:
+        info = self.info
+        sign = "below" if info["claim"] == "below" else "above"
+        tau = percent(info["threshold"])
+        whom = "these prompts" if info["over"] == "these" else "the population of which the prompts are a sample"
+        many = f" ({info['prompts']:,} of them)" if info["prompts"] and info["over"] == "these" else ""
+        words, how = _ERROR[info["adjust"]]
+        error = words.format(percent(info["alpha"]), how)
+        lines = [f"Claim: over {whom}{many}, the rate of hits is {sign} {tau}; {error}."]
+        for model, part in self.table.groupby("model", sort=False):
+            base = part["base_rate"].iloc[0]
+            lines.append(f"{model}" + ("" if math.isnan(base) else f", base rate {percent(round(base, 4))}") + ":")
+            lines += ["  " + self._sentence(row) for row in part.itertuples()]
+            if len(part) > 1:
+                whole = self.every.loc[self.every["model"] == model].iloc[0]
+                yes = "shown" if whole["shown"] else "not shown"
+                lines.append(f"  Under every one of these {len(part)}: {sign} {tau} is {yes} ({_p_is(whole['p_value'])}).")
+        if not info["complete"]:
+            lines.append("The run is incomplete: draws that were planned and not answered count as unresolved.")
+        if int(self.table["unresolved"].sum()):
+            lines.append(
+                "Unresolved answers are counted against the claim: each verdict holds however they would have turned out."
+            )
+        if not bool(self.table["exact"].all()):
+            lines.append("The clustered method is approximate: its error can exceed alpha a little.")
+        if info["sequential"]:
+            lines.append("Draws were looked at while they came; p-values and intervals allow for it.")
+        lines.append(
+            "The judge is taken as it is: a hit is what it calls a hit."
+            if info["labelled"] is None
+            else "Rates are corrected for the errors of the judge, as far as the labelled answers show them."
+        )
+        return printable("\n".join(lines))
+
+    def _sentence(self, row: Any) -> str:
+        info = self.info
+        shown = (
+            f"{row.verdict} {percent(info['threshold'])}"
+            if row.verdict != "inconclusive"
+            else f"not shown to be {info['claim']} {percent(info['threshold'])}"
+        )
+        lost = f", {row.unresolved} unresolved" if row.unresolved else ""
+        rate = "no rate" if math.isnan(row.rate) else percent(round(row.rate, 4))
+        moved = (
+            ""
+            if math.isnan(row.delta)
+            else f", {_points(row.delta)} from base ({_points(row.delta_low)} to {_points(row.delta_high)})"
+        )
+        ends = f"between {percent(round(row.low, 4))} and {percent(round(row.high, 4))}"
+        return f"{row.interaction}: {shown} ({_p_is(row.p_adjusted)}). {row.hits} of {row.n} hit{lost}: {rate}, {ends}{moved}; {row.method}."
+
+    def wide(self) -> pd.DataFrame:
+        """The paper's table: a row a model; its base rate, and for each interaction the difference and the adjusted p-value."""
+        rows = []
+        words = list(dict.fromkeys(self.table["interaction"]))
+        for model, part in self.table.groupby("model", sort=False):
+            found = part.set_index("interaction")
+            base = part["base_rate"].iloc[0]
+            row = {"model": model, "base rate": "–" if math.isnan(base) else f"{100 * base:.1f}%"}
+            for word in words:
+                there = word in found.index
+                row[f"Δ {word}"] = _points(found.loc[word, "delta"]) if there else "–"
+                row[f"p {word}"] = _p(found.loc[word, "p_adjusted"]) if there else "–"
+            rows.append(row)
+        return pd.DataFrame(rows)
+
+    def to_markdown(self) -> str:
+        """The paper's table in Markdown."""
+        wide = self.wide()
+        head = "| " + " | ".join(_cell(name) for name in wide.columns) + " |\n|" + "---|" * len(wide.columns) + "\n"
+        return head + "".join("| " + " | ".join(_cell(value) for value in row) + " |\n" for row in wide.itertuples(index=False))
+
+    def to_latex(self) -> str:
+        """The paper's table in LaTeX (with booktabs); p-values of claims that are not shown are in italics."""
+        words = list(dict.fromkeys(self.table["interaction"]))
+        sign = "<" if self.info["claim"] == "below" else ">"
+        tau = f"{100 * self.info['threshold']:.1f}\\%"
+        lines = [f"\\begin{{tabular}}{{l{'c' * (1 + 2 * len(words))}}}", "\\toprule"]
+        lines.append(" & " + "".join(f" & \\multicolumn{{2}}{{c}}{{{_tex(word)}}}" for word in words) + " \\\\")
+        lines.append("".join(f"\\cmidrule(lr){{{3 + 2 * i}-{4 + 2 * i}}}" for i in range(len(words))))
+        lines.append("Model & Base rate" + f" & $\\Delta$ & $p$ (${sign}{tau}$)" * len(words) + " \\\\")
+        lines.append("\\midrule")
+        for model, part in self.table.groupby("model", sort=False):
+            found = part.set_index("interaction")
+            base = part["base_rate"].iloc[0]
+            row = f"{_tex(str(model))} & " + ("--" if math.isnan(base) else f"{100 * base:.1f}\\%")
+            for word in words:
+                if word not in found.index:
+                    row += " & -- & --"
+                    continue
+                at = found.loc[word]
+                p = f"${_p(at['p_adjusted']).replace(' ', '')}$"
+                row += f" & {_tex(_points(at['delta'])).replace('−', '$-$')} & " + (
+                    p if at["verdict"] != "inconclusive" else f"\\textit{{{p}}}"
+                )
+            lines.append(row + " \\\\")
+        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+
+    def plot(self) -> str:
+        """A forest plot in SVG: each rate with its interval, and the threshold."""
+        from budge.report.llm import forest_figure
+
+        return forest_figure(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record: how the tests were made, one row a model and interaction, one row a model."""
+        return {
+            "info": plain(dict(self.info)), "table": plain(_records(self.table)), "every": plain(_records(self.every)),
+        }  # fmt: skip
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self)).replace(chr(10), '<br>')}</p>{self.table.to_html(index=False)}"
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(key): plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _points(value: float) -> str:
+    return "–" if math.isnan(value) else f"{100 * value:+.1f} p.p.".replace("-", "−")
+
+
+def _p(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _p_is(value: float) -> str:
+    return "p < 0.001" if value < 0.001 else f"p = {value:.3f}"
+
+
+def _cell(value: object) -> str:
+    return printable(str(value)).replace("|", "\\|").replace("\n", " ")
+
+
+def _tex(text: str) -> str:
+    marks = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    return "".join(marks.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in printable(text).replace("\n", " "))

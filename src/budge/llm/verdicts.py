@@ -1,0 +1,326 @@
+"""Is a benchmark's verdict still true when the prompt is rephrased? One test for each model and interaction.
+
+The hypothesis is the paper's (App. LLMSafety): the rate of hits, averaged over prompts, rewrites and completions, is below a threshold.
+P-values of one model's interactions are adjusted together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from budge.errors import DataError, DesignError, nearest
+from budge.llm.answers import BASE, Answers
+from budge.llm.contrasts import Contrast, apart, paired
+from budge.llm.correction import Labelled, corrected
+from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
+from budge.llm.verdict_table import SPLIT, TABLE, Verdicts
+from budge.stats import adjust as adjusted
+from budge.stats import certify
+from budge.stats._checks import claim_of, fraction, one_of, whole
+
+__all__ = ["from_counts", "scheme_of", "test"]
+
+#: Model, interaction, what was seen, the base rate, the difference from it.
+_Cell: TypeAlias = tuple[str, str, Evidence, float | None, Contrast | None]
+
+
+def test(
+    answers: Answers,
+    *,
+    threshold: float,
+    over: str,
+    claim: str = "below",  # noqa: PT028
+    alpha: float = 0.05,  # noqa: PT028
+    base: str | float | Mapping[str, float] | None = BASE,  # noqa: PT028
+    adjust: str = "bh",  # noqa: PT028
+    method: str = "auto",  # noqa: PT028
+    scheme: str | None = None,  # noqa: PT028
+    labelled: Labelled | None = None,  # noqa: PT028
+) -> Verdicts:
+    """Test whether the rate of hits is below (or above) a threshold, for each model under each interaction.
+
+    Parameters
+    ----------
+    threshold : float
+        The threshold tau.
+    over : {"these", "population"}
+        What is claimed: the mean over exactly the prompts of this benchmark, or over the population they are a sample of. Has no default,
+        since the two differ.
+    base : str, float, mapping or None
+        The interaction that changes nothing, against which differences are taken; or the base rate itself (for each model), taken as known.
+    adjust : {"bh", "by", "holm", "bonferroni", "none"}
+        How the p-values of one model's interactions are adjusted.
+    method : str
+        `auto` takes the exact test of the design and refuses where there is none. For `over="population"` with repeats of prompts:
+        `first` (the first draw of each prompt, exact), `bounded` (guaranteed, wider) or `clustered` (approximate). `anytime`: valid
+        although draws were looked at while they came.
+    scheme : {"joint", "per_prompt"}, optional
+        How the draws were made, if `answers.info` does not say so.
+    labelled : Labelled, optional
+        A set of answers that people labelled: the claim is then about what people would say, and not about what the judge says.
+
+    Examples
+    --------
+    >>> rows = [{"model": "m", "interaction": i, "prompt": q, "hit": q < h} for i, h in (("base", 1), ("typos", 2)) for q in range(40)]
+    >>> result = test(Answers.of(rows), threshold=0.2, over="these")
+    >>> result.table[["interaction", "n", "hits", "verdict"]].values.tolist()
+    [['typos', 40, 2, 'below']]
+    """
+    if not len(answers):
+        raise DataError("there are no answers to test", where="answers", remedy="run the prompts first")
+    design = _design(threshold, over, claim, alpha, adjust, method)
+    way, rule = scheme_of(answers, scheme), answers.info.get("sequential") or None
+    if rule is not None:
+        if method not in ("auto", "anytime"):
+            raise DesignError(
+                "these draws were looked at while they came, so a test for a fixed number of draws has a larger error than alpha",
+                where="method",
+                got=method,
+                remedy='method="auto" or "anytime"',
+            )
+        design["method"] = "anytime"
+    name = base if isinstance(base, str) else None
+    known = _known(base, answers.models)
+    if name is not None and name not in answers.interactions and name != BASE:
+        raise DataError("no such base among the answers", where="base", got=name, remedy=nearest(name, answers.interactions))
+    tested = [word for word in answers.interactions if word != name] or list(answers.interactions)
+    groups = {(str(key[0]), str(key[1])): part for key, part in answers.table.groupby(["model", "interaction"], sort=False)}
+    cells: list[_Cell] = []
+    for model in answers.models:
+        reference = groups.get((model, name)) if name is not None else None
+        before = (
+            None if reference is None else Evidence.of(reference, way, rule and {"kind": "anytime-valid"}).planned(answers.info)
+        )
+        rate = known.get(model) if before is None else before.claim(**_asked(design)).rate
+        for word in tested:
+            part = groups.get((model, word))
+            if part is not None:
+                seen = Evidence.of(part, way, rule).planned(answers.info)
+                ends = None if word == name else _against_base(part, seen, reference, before, rate, design)
+                cells.append((model, word, seen, rate, ends))
+    info = {
+        "source": "answers",
+        "scheme": way,
+        "sequential": rule,
+        "prompts": prompts_of(answers.info) or int(answers.table["prompt"].nunique()),
+        "complete": bool(answers.info.get("complete", True)),
+    }
+    return _judged(cells, design, info, labelled, lambda by: _split(answers, tested, by, design, way, rule))
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
+
+
+def from_counts(
+    counts: Mapping[str, Mapping[str, Any]],
+    *,
+    threshold: float,
+    over: str,
+    claim: str = "below",
+    alpha: float = 0.05,
+    adjust: str = "bh",
+    base: str = BASE,
+    labelled: Labelled | None = None,
+) -> Verdicts:
+    """The same from counts, for each model and interaction ``(hits, n)`` or ``(hits, n, unresolved)``; the base may be a rate.
+
+    `over="these"` says that every draw picked its prompt anew, or that every prompt was drawn equally often; `over="population"`
+    says that no prompt was drawn twice. Counts cannot tell, so the caller does.
+
+    Examples
+    --------
+    >>> olmo = {"base": 0.227, "misspell": (43, 79), "roleplay": (10, 79), "chinese": (43, 79), "french": (44, 79)}
+    >>> table = from_counts({"OLMo 2 7B": olmo}, threshold=0.4, over="these").table
+    >>> table["p_adjusted"].round(3).tolist(), (100 * table["delta"]).round(1).tolist()
+    ([0.998, 0.0, 0.998, 0.998], [31.7, -10.0, 31.7, 33.0])
+    """
+    design = _design(threshold, over, claim, alpha, adjust, "auto")
+    if not counts:
+        raise DataError(
+            "there are no counts to test", where="counts", got=counts, remedy='{"model": {"base": 0.2, "typos": (3, 50)}}'
+        )
+    cells: list[_Cell] = []
+    for model, row in counts.items():
+        rate, reference = None, None
+        if base in row:
+            if isinstance(row[base], tuple | list):
+                reference = _counted(row[base], f"{model}.{base}", over)
+                rate = reference.rate
+            else:
+                rate = fraction(row[base], f"{model}.{base}", zero=True, one=True)
+        for word, triple in row.items():
+            if word != base:
+                seen = _counted(triple, f"{model}.{word}", over)
+                if reference is not None:
+                    ends: Contrast | None = apart(seen, reference, over=over, alpha=design["alpha"])
+                else:
+                    ends = _shifted(seen, rate, design)
+                cells.append((model, word, seen, rate, ends))
+    if not cells:
+        raise DataError(
+            "no interaction has counts", where="counts", got=counts, remedy='{"model": {"base": 0.2, "typos": (3, 50)}}'
+        )
+    return _judged(
+        cells,
+        design,
+        {"source": "counts", "scheme": "joint", "sequential": None, "prompts": None, "complete": True},
+        labelled,
+        None,
+    )
+
+
+def scheme_of(answers: Answers, given: str | None = None) -> str:
+    """How the draws were made, as the answers or the caller say; with equally many draws of every prompt it makes no difference."""
+    told = answers.info.get("scheme")
+    if given is not None and told is not None and given != told:
+        raise DesignError(
+            "the answers say how they were drawn", where="scheme", got=given, remedy=f"leave scheme out: it is {told!r}"
+        )
+    word = given if given is not None else told
+    if word is None:
+        sizes = answers.table.groupby(["model", "interaction", "prompt"]).size()
+        uneven = sizes.groupby(["model", "interaction"]).nunique() > 1
+        if bool(uneven.any()):
+            raise DesignError(
+                "some prompts were drawn more often than others, and the answers do not say how they were drawn",
+                where="scheme",
+                got=None,
+                remedy='scheme="joint" if every draw picked its prompt anew, scheme="per_prompt" if the prompts were fixed',
+            )
+        return "per_prompt"
+    return one_of(word, "scheme", SCHEMES)
+
+
+def _design(threshold: object, over: str, claim: str, alpha: object, adjust: str, method: str) -> dict[str, Any]:
+    return {
+        "threshold": fraction(threshold, "threshold"),
+        "over": one_of(over, "over", OVER),
+        "claim": claim_of(claim),
+        "alpha": fraction(alpha, "alpha"),
+        "adjust": one_of(adjust, "adjust", ("bh", "by", "holm", "bonferroni", "none")),
+        "method": one_of(method, "method", METHODS),
+    }
+
+
+def _counted(triple: Any, where: str, over: str) -> Evidence:
+    if not isinstance(triple, tuple | list) or len(triple) not in (2, 3):
+        raise DataError("counts are (hits, n) or (hits, n, unresolved)", where=where, got=triple, remedy="(3, 50)")
+    hits, n = whole(triple[0], f"{where}[0]", least=0), whole(triple[1], f"{where}[1]")
+    lost = whole(triple[2], f"{where}[2]", least=0) if len(triple) == 3 else 0
+    if hits + lost > n:
+        raise DataError("more hits and unresolved answers than draws", where=where, got=triple, remedy="n counts all draws")
+    return Evidence.counted(hits, n, lost)
+
+
+def _known(base: object, models: tuple[str, ...]) -> dict[str, float]:
+    """Base rates that the caller gives, for each model."""
+    if base is None or isinstance(base, str):
+        return {}
+    if isinstance(base, Mapping):
+        for model in base:
+            if model not in models:
+                raise DataError("a base rate for a model without answers", where="base", got=model, remedy=nearest(model, models))
+        return {str(model): fraction(rate, f"base[{model!r}]", zero=True, one=True) for model, rate in base.items()}
+    return dict.fromkeys(models, fraction(base, "base", zero=True, one=True))
+
+
+def _against_base(
+    part: pd.DataFrame,
+    seen: Evidence,
+    reference: pd.DataFrame | None,
+    before: Evidence | None,
+    rate: float | None,
+    design: Mapping[str, Any],
+) -> Contrast | None:
+    """The difference from the base: over pairs where every draw has its partner, from two intervals otherwise."""
+    if reference is None or before is None:
+        return _shifted(seen, rate, design)
+    kept = {key: design[key] for key in ("over", "alpha", "method")}
+    if design["method"] != "anytime" and seen.n == len(part):
+        found = paired(part, reference, scheme=seen.scheme, whole=True, **kept)
+        if found is not None:
+            return found
+    return apart(seen, before, **kept)
+
+
+def _shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any]) -> Contrast | None:
+    """The difference from a base rate that is taken as known."""
+    if rate is None:
+        return None
+    ends = seen.claim(**{**_asked(design), "threshold": None})
+    at = None if ends.rate is None else ends.rate - rate
+    return Contrast(at, ends.low - rate, ends.high - rate, None, None, "base rate taken as known")
+
+
+def _asked(design: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
+
+
+def _row(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:
+    found = seen.claim(**_asked(design)) if labelled is None else corrected(seen, labelled, **_asked(design))
+    hits, lost = seen.total
+    return {
+        "n": seen.n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
+        "p_value": found.p_value, "method": found.method, "exact": found.exact,
+    }  # fmt: skip
+
+
+def _judged(
+    cells: list[_Cell],
+    design: dict[str, Any],
+    info: dict[str, Any],
+    labelled: Labelled | None,
+    split: Callable[[str], pd.DataFrame] | None,
+) -> Verdicts:
+    rows = []
+    for model, word, seen, rate, ends in cells:
+        against = ends or Contrast(None, np.nan, np.nan, None, None, "")
+        rows.append(
+            {
+                "model": model, "interaction": word, "base_rate": rate, **_row(seen, design, labelled), "delta": against.estimate,
+                "delta_low": against.low, "delta_high": against.high, "delta_method": against.method,
+            }
+        )  # fmt: skip
+    table = _decided(pd.DataFrame(rows), design)
+    every = []
+    for name, part in table.groupby("model", sort=False):
+        p = certify(part["p_value"], design["alpha"])
+        every.append({"model": str(name), "interactions": len(part), "p_value": p.p_value, "shown": bool(p.rejected)})
+    info = {**info, **design, "labelled": None if labelled is None else labelled.to_dict()}
+    return Verdicts(table[list(TABLE)], pd.DataFrame(every), info, split)
+
+
+def _decided(table: pd.DataFrame, design: Mapping[str, Any]) -> pd.DataFrame:
+    """With adjusted p-values (within a model) and verdicts; numbers as floats, unknown ones as NaN."""
+    table = table.copy()
+    for name in ("base_rate", "rate", "delta", "delta_low", "delta_high"):
+        if name in table:
+            table[name] = table[name].astype(float)
+    if "delta" in table:  # by definition, also where pairs with an unresolved answer were left out of one of them
+        both = (table["rate"] - table["base_rate"]).astype(float)
+        table["delta"] = both.where(both.notna(), table["delta"])
+    table["p_adjusted"] = table.groupby("model", sort=False)["p_value"].transform(
+        lambda p: adjusted(p.to_numpy(), design["adjust"])
+    )
+    table["verdict"] = np.where(table["p_adjusted"] < design["alpha"], design["claim"], "inconclusive")
+    return table
+
+
+def _split(
+    answers: Answers, tested: list[str], by: str, design: Mapping[str, Any], way: str, rule: Mapping[str, Any] | None
+) -> pd.DataFrame:
+    """The same tests for each category or each prompt, adjusted together within a model."""
+    looked = None if rule is None else {"kind": "anytime-valid"}
+    rows = []
+    wanted = answers.table[answers.table["interaction"].isin(tested)]
+    for (model, word, name), part in wanted.groupby(["model", "interaction", by], sort=False):
+        # Draws of one prompt are alike, whatever the design, and there is no population of it.
+        one = {**design, "over": "these", "method": "auto" if rule is None else "anytime"} if by == "prompt" else design
+        seen = Evidence.of(part, "joint" if by == "prompt" else way, looked)
+        row = _row(seen, one, None)
+        rows.append({"model": model, "interaction": word, by: name, **row})
+    return _decided(pd.DataFrame(rows), design)[["model", "interaction", by, *SPLIT]]
