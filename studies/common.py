@@ -1,4 +1,4 @@
-"""What the studies share: a result that writes itself as tables, figures and a page, and the figures' small SVG."""
+"""What the studies share: a result that writes itself as tables, figures and a page, and its charts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,16 @@ import pandas as pd
 
 from budge.errors import StorageError
 from budge.interaction import InteractionModel
+from budge.report.figures import Figure, Panels
+from budge.report.figures.colours import DASHES, SERIES
+from budge.report.figures.drawing import shortened
+from budge.report.figures.scales import SHARES, round_ticks, share_names
+from budge.report.figures.scales import room as room_for
 
-__all__ = ["COLOURS", "Study", "bars", "compared", "lines", "markdown", "model", "panels", "percent", "sideways", "spec_file"]
+__all__ = ["Study", "bars", "compared", "lines", "markdown", "model", "panels", "percent", "sideways", "spec_file"]
 
 HERE = Path(__file__).resolve().parent
-COLOURS = ("#b3403a", "#2f6ea5", "#d08a1d", "#5f7a2c", "#6b4f8f", "#3c8a86", "#8a5a3c", "#777777", "#c06c9a")
-WIDTH, HEIGHT = 460, 300
+WIDTH, TALL = 460, 230  # of a chart, in pixels
 
 
 def spec_file(name: str) -> Path:
@@ -113,125 +116,84 @@ class Study:
 # -- figures ----------------------------------------------------------------------------------------------------------------
 
 
-def panels(*inner: str) -> str:
+def panels(*figures: Figure) -> str:
     """Charts side by side, as one SVG file."""
-    total = WIDTH * len(inner)
-    shifted = "".join(f'<g transform="translate({WIDTH * k} 0)">{part}</g>' for k, part in enumerate(inner))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total} {HEIGHT}" width="{total}" height="{HEIGHT}" '
-        f'font-family="sans-serif" font-size="11"><rect width="{total}" height="{HEIGHT}" fill="white"/>{shifted}</svg>\n'
-    )
-
-
-def _text(x: float, y: float, words: str, *, anchor: str = "middle", extra: str = "") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" {extra}>{escape(words)}</text>'
+    return str(Panels("; ".join(figure.title for figure in figures), figures))
 
 
 def lines(
     title: str, x_label: str, y_label: str, curves: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, log_x: bool = False,
     mark: float | None = None, stairs: bool = False, y_max: float = 1.0, bold: str | None = None,
-) -> str:  # fmt: skip
+) -> Figure:  # fmt: skip
     """Curves over one x-axis, y from 0 to `y_max`; `mark` draws a vertical line, `stairs` holds each value to the next."""
-    left, right, top, bottom = 50.0, WIDTH - 12.0, 28.0, HEIGHT - 44.0
     every = np.concatenate([np.asarray(x, dtype=float) for x, _ in curves.values()])
     low, high = float(every.min()), float(every.max())
     if not log_x:
         low, high = min(low, 0.0), max(high, 1.0) if stairs else high
-    scale = (lambda v: math.log(v)) if log_x else float
-
-    def place(x: float) -> float:
-        return left + (right - left) * (scale(x) - scale(low)) / (scale(high) - scale(low) or 1.0)
-
-    def height(y: float) -> float:
-        return bottom - (bottom - top) * min(y, y_max) / y_max
-
-    parts = [_text((left + right) / 2, 16, title, extra='font-weight="bold"')]
-    for k in range(5):
-        y = y_max * k / 4
-        parts.append(f'<line x1="{left}" x2="{right}" y1="{height(y):.1f}" y2="{height(y):.1f}" stroke="#ddd"/>')
-        parts.append(_text(left - 5, height(y) + 4, f"{100 * y:.0f}%", anchor="end"))
-    ticks = sorted({float(x) for x in every}) if log_x else [low + (high - low) * k / 4 for k in range(5)]
-    last = -100.0
-    for x in ticks:
-        if place(x) - last >= 24:
-            parts.append(_text(place(x), bottom + 14, f"{x:g}"))
-            last = place(x)
-    parts += [
-        _text((left + right) / 2, bottom + 30, x_label),
-        _text(12, (top + bottom) / 2, y_label, extra=f'transform="rotate(-90 12 {(top + bottom) / 2})"'),
-    ]
+    figure = Figure(title, x=(low, high), y=(0.0, y_max), x_label=x_label, y_label=y_label, width=WIDTH, tall=TALL, log_x=log_x)
+    shares = tuple(y_max * v for v in SHARES)
+    figure.tick("y", shares, share_names(shares))
+    figure.tick("x", _apart(figure, sorted({float(x) for x in every})) if log_x else round_ticks(low, high), grid=False)
     if mark is not None:
-        parts.append(
-            f'<line x1="{place(mark):.1f}" x2="{place(mark):.1f}" y1="{top}" y2="{bottom}" stroke="#555" stroke-dasharray="4 3"/>'
-        )
-    for k, (name, (xs, ys)) in enumerate(curves.items()):
-        points = [(place(float(x)), height(float(y))) for x, y in zip(xs, ys)]
+        figure.line([(mark, 0.0), (mark, y_max)], colour="muted", dash="dashed", width=1.2, title=f"{mark:g}")
+    names = list(curves)
+    looks = [
+        ("ink", "solid") if name == bold else (SERIES[k % len(SERIES)], DASHES[k % len(DASHES)]) for k, name in enumerate(names)
+    ]
+    for name, (colour, dash) in zip(names, looks):
+        xs, ys = curves[name]
+        points = [(float(x), min(float(y), y_max)) for x, y in zip(xs, ys)]
         if stairs:
-            points = [(left, bottom), *points, (right, points[-1][1])]
+            points = [(low, 0.0), *points, (high, points[-1][1])]
             points = [p for one, two in itertools.pairwise(points) for p in (one, (two[0], one[1]))] + points[-1:]
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        colour, thick = ("#111", 3) if name == bold else (COLOURS[k % len(COLOURS)], 1.8)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="{thick}"/>')
-        row = (top + bottom) / 2 - 30 + 14 * k
-        parts.append(f'<rect x="{right - 153}" y="{row - 11}" width="153" height="14" fill="white"/>')
-        parts.append(
-            f'<line x1="{right - 150}" x2="{right - 132}" y1="{row - 4}" y2="{row - 4}" stroke="{colour}" stroke-width="{thick}"/>'
-        )
-        parts.append(_text(right - 127, row, name, anchor="start"))
-    return "".join(parts)
+        figure.line(points, colour=colour, dash=dash, width=3.0 if name == bold else 2.0, title=name)
+    figure.legend(names, [colour for colour, _ in looks], kind="line", dashes=[dash for _, dash in looks])
+    return figure
 
 
-def bars(title: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]], *, y_max: float = 1.0) -> str:
+def _apart(figure: Figure, values: Sequence[float]) -> list[float]:
+    """Those that have room for their numbers."""
+    kept: list[float] = []
+    for value in values:
+        if not kept or figure.at(value, 0)[0] - figure.at(kept[-1], 0)[0] >= 26:
+            kept.append(value)
+    return kept
+
+
+def bars(title: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]], *, y_max: float = 1.0) -> Figure:
     """Groups of upright bars, one colour a series, y from 0 to `y_max`."""
-    left, right, top, bottom = 50.0, WIDTH - 12.0, 46.0, HEIGHT - 34.0
-    parts = [_text((left + right) / 2, 16, title, extra='font-weight="bold"')]
-    for k in range(5):
-        y = bottom - (bottom - top) * k / 4
-        parts.append(f'<line x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(_text(left - 5, y + 4, f"{100 * y_max * k / 4:.0f}%", anchor="end"))
-    parts.append(_text(12, (top + bottom) / 2, y_label, extra=f'transform="rotate(-90 12 {(top + bottom) / 2})"'))
-    room = (right - left) / len(groups)
-    wide = 0.8 * room / len(series)
-    for k, (name, values) in enumerate(series.items()):
-        colour = COLOURS[k % len(COLOURS)]
-        at = left + (right - left) * k / len(series)
-        parts.append(
-            f'<rect x="{at:.1f}" y="24" width="10" height="10" fill="{colour}"/>' + _text(at + 14, 33, name, anchor="start")
-        )
+    figure = Figure(title, x=(-0.5, len(groups) - 0.5), y=(0.0, y_max), y_label=y_label, width=WIDTH, tall=TALL)
+    shares = tuple(y_max * v for v in SHARES)
+    figure.tick("y", shares, share_names(shares))
+    room = (WIDTH - figure.left - figure.right) / max(len(groups), 1) - 4
+    figure.tick("x", range(len(groups)), [shortened(name, room) for name in groups], grid=False)
+    wide = 0.8 / len(series)
+    colours = [SERIES[k % len(SERIES)] for k in range(len(series))]
+    for k, ((name, values), colour) in enumerate(zip(series.items(), colours)):
         for g, value in enumerate(values):
-            tall = (bottom - top) * min(value, y_max) / y_max
-            x = left + room * (g + 0.1) + wide * k
-            parts.append(f'<rect x="{x:.1f}" y="{bottom - tall:.1f}" width="{wide:.1f}" height="{tall:.1f}" fill="{colour}"/>')
-    parts += [_text(left + room * (g + 0.5), bottom + 15, name) for g, name in enumerate(groups)]
-    return "".join(parts)
+            what = f"{groups[g]}, {name}: {percent(value)}"
+            figure.column(0.0, min(value, y_max), at=g - 0.4 + wide * (k + 0.5), thick=wide * 0.94, colour=colour, title=what)
+    figure.legend(list(series), colours)
+    figure.about = "; ".join(
+        f"{group}: " + ", ".join(f"{name} {percent(v[g])}" for name, v in series.items()) for g, group in enumerate(groups)
+    )
+    return figure
 
 
 def sideways(
     title: str, x_label: str, values: Mapping[str, float], spans: Mapping[str, tuple[float, float]] | None = None
-) -> str:
+) -> Figure:
     """Lying bars, one a name, with intervals where given; negative values run to the left."""
-    left, right, top, bottom = 190.0, WIDTH - 14.0, 28.0, HEIGHT - 34.0
     ends = [*values.values(), *(v for pair in (spans or {}).values() for v in pair), 0.0]
-    low, high = min(ends), max(max(ends), 1e-9)
-
-    def place(v: float) -> float:
-        return left + (right - left) * (v - low) / (high - low)
-
-    parts = [_text(WIDTH / 2, 16, title, extra='font-weight="bold"')]
-    tall = (bottom - top) / max(len(values), 1)
+    low, high = room_for(min(ends), max(max(ends), 1e-9))
+    figure = Figure(title, x=(low, high), y=(0.4, len(values) + 0.6), x_label=x_label, width=WIDTH, tall=TALL, left=200)
+    figure.tick("x", round_ticks(low, high, 4))
+    figure.tick("y", [len(values) - k for k in range(len(values))], list(values), grid=False)
+    figure.line([(0.0, figure.y[0]), (0.0, figure.y[1])], colour="muted", width=1.0)
     for k, (name, value) in enumerate(values.items()):
-        y = top + tall * k
-        a, b = sorted((place(0.0), place(value)))
-        parts.append(_text(left - 6, y + tall * 0.62, name, anchor="end", extra='font-size="9"'))
-        parts.append(
-            f'<rect x="{a:.1f}" y="{y + tall * 0.15:.1f}" width="{b - a:.1f}" height="{tall * 0.7:.1f}" fill="{COLOURS[k % len(COLOURS)]}"/>'
-        )
-        if spans and name in spans:
-            one, two = spans[name]
-            parts.append(
-                f'<line x1="{place(one):.1f}" x2="{place(two):.1f}" y1="{y + tall / 2:.1f}" y2="{y + tall / 2:.1f}" stroke="#111"/>'
-            )
-    parts.append(f'<line x1="{place(0):.1f}" x2="{place(0):.1f}" y1="{top}" y2="{bottom}" stroke="#555"/>')
-    parts += [_text(place(v), bottom + 13, f"{v:+.2f}") for v in (low, high) if abs(place(v) - place(0)) > 30]
-    parts += [_text(place(0), bottom + 13, "0"), _text((left + right) / 2, bottom + 28, x_label)]
-    return "".join(parts)
+        at = len(values) - k
+        figure.bar(0.0, value, at=at, thick=0.66, colour=SERIES[k % len(SERIES)], title=f"{name}: {value:+.4g}")
+        if spans and name in spans and spans[name][0] < spans[name][1]:
+            figure.interval(*spans[name], at=at, title=f"{name}: between {spans[name][0]:+.4g} and {spans[name][1]:+.4g}")
+    figure.about = "; ".join(f"{name}: {value:+.4g}" for name, value in values.items())
+    return figure
