@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,6 +21,9 @@ from budge.llm.evidence import METHODS, OVER
 from budge.llm.verdicts import scheme_of
 from budge.stats import adjust as adjusted
 from budge.stats._checks import fraction, one_of, percent, plain
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["Comparison", "compare"]
 
@@ -61,6 +63,12 @@ class Comparison:
             lines.append("No ranking of the base is shown to be overturned.")
         return printable("\n".join(lines))
 
+    def plot(self) -> Figure:
+        """Each difference with its interval."""
+        from budge.report.llm import differences
+
+        return differences(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The record of the comparison."""
         return {
@@ -70,7 +78,9 @@ class Comparison:
         }
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self)).replace(chr(10), '<br>')}</p>{self.table.to_html(index=False)}"
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.table, figure=self.plot)
 
 
 def compare(

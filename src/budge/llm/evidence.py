@@ -159,7 +159,7 @@ class Evidence:
                 rule.get("kind") == "curtailed"
             ):  # what was not drawn any more could not have changed the verdict: it counts as unresolved
                 full = max(int(rule["max_n"]), n)
-                padded = self._fixed(k, full, lost + full - n, claim, alpha, threshold, "binomial, ended early")
+                padded = self._fixed(k, full, lost + full - n, claim, alpha, threshold, "exact binomial, ended early")
                 low, high = anytime_interval(k, n, alpha).low, anytime_interval(k + lost, n, alpha).high
                 return replace(padded, low=low, high=high)
             against = k + lost if claim == "below" else k
@@ -171,7 +171,7 @@ class Evidence:
                 if rule.get("kind") == "SPRT" and rule.get("threshold") == threshold and rule.get("claim") == claim:
                     return Rate(self.rate, low, high, bound, wald_p_value(against, n, rule), "SPRT", True)
             return Rate(self.rate, low, high, bound, p, "anytime-valid", True)
-        return self._fixed(k, n, lost, claim, alpha, threshold, "binomial")
+        return self._fixed(k, n, lost, claim, alpha, threshold, "exact binomial")
 
     def _fixed(self, k: int, n: int, lost: int, claim: Claim, alpha: float, threshold: float | None, name: str) -> Rate:
         against = k + lost if claim == "below" else k

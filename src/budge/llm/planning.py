@@ -81,9 +81,9 @@ class CallPlan:
         return {"info": plain(dict(self.info)), "table": plain(rows), "calls": self.calls}
 
     def _repr_html_(self) -> str:
-        from html import escape
+        from budge.report.notebook import show_html
 
-        return f"<p>{escape(str(self)).replace(chr(10), '<br>')}</p>{self.table.to_html(index=False)}"
+        return show_html(str(self), table=self.table)
 
 
 def plan_calls(

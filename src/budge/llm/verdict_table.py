@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from budge.errors import DesignError, printable
 from budge.stats._checks import percent, plain
+
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
 
 __all__ = ["SPLIT", "TABLE", "Verdicts"]
 
@@ -155,11 +157,11 @@ class Verdicts:
             lines.append(row + " \\\\")
         return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
 
-    def plot(self) -> str:
-        """A forest plot in SVG: each rate with its interval, and the threshold."""
-        from budge.report.llm import forest_figure
+    def plot(self) -> Figure:
+        """A forest plot: each rate with its interval, the base rate and the threshold."""
+        from budge.report.llm import forest
 
-        return forest_figure(self)
+        return forest(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The record: how the tests were made, one row a model and interaction, one row a model."""
@@ -168,7 +170,9 @@ class Verdicts:
         }  # fmt: skip
 
     def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self)).replace(chr(10), '<br>')}</p>{self.table.to_html(index=False)}"
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.table, figure=self.plot)
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from budge.errors import DataError, DesignError, nearest
 from budge.llm.answers import BASE, Answers
 from budge.llm.contrasts import Contrast, apart, paired
 from budge.llm.correction import Labelled, corrected
-from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
+from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, Rate, prompts_of
 from budge.llm.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
 from budge.stats import certify
@@ -95,12 +95,12 @@ def test(
         before = (
             None if reference is None else Evidence.of(reference, way, rule and {"kind": "anytime-valid"}).planned(answers.info)
         )
-        rate = known.get(model) if before is None else before.claim(**_asked(design)).rate
+        rate = known.get(model) if before is None else _found(before, design, labelled).rate
         for word in tested:
             part = groups.get((model, word))
             if part is not None:
                 seen = Evidence.of(part, way, rule).planned(answers.info)
-                ends = None if word == name else _against_base(part, seen, reference, before, rate, design)
+                ends = None if word == name else _against_base(part, seen, reference, before, rate, design, labelled)
                 cells.append((model, word, seen, rate, ends))
     info = {
         "source": "answers",
@@ -109,7 +109,7 @@ def test(
         "prompts": prompts_of(answers.info) or int(answers.table["prompt"].nunique()),
         "complete": bool(answers.info.get("complete", True)),
     }
-    return _judged(cells, design, info, labelled, lambda by: _split(answers, tested, by, design, way, rule))
+    return _judged(cells, design, info, labelled, lambda by: _split(answers, tested, by, design, way, rule, labelled))
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
@@ -149,16 +149,20 @@ def from_counts(
         if base in row:
             if isinstance(row[base], tuple | list):
                 reference = _counted(row[base], f"{model}.{base}", over)
-                rate = reference.rate
+                rate = _found(reference, design, labelled).rate
             else:
                 rate = fraction(row[base], f"{model}.{base}", zero=True, one=True)
         for word, triple in row.items():
             if word != base:
                 seen = _counted(triple, f"{model}.{word}", over)
                 if reference is not None:
-                    ends: Contrast | None = apart(seen, reference, over=over, alpha=design["alpha"])
+                    ends: Contrast | None = (
+                        apart(seen, reference, over=over, alpha=design["alpha"])
+                        if labelled is None
+                        else _corrected_difference(seen, reference, design, labelled)
+                    )
                 else:
-                    ends = _shifted(seen, rate, design)
+                    ends = _shifted(seen, rate, design, labelled)
                 cells.append((model, word, seen, rate, ends))
     if not cells:
         raise DataError(
@@ -235,10 +239,13 @@ def _against_base(
     before: Evidence | None,
     rate: float | None,
     design: Mapping[str, Any],
+    labelled: Labelled | None,
 ) -> Contrast | None:
     """The difference from the base: over pairs where every draw has its partner, from two intervals otherwise."""
     if reference is None or before is None:
-        return _shifted(seen, rate, design)
+        return _shifted(seen, rate, design, labelled)
+    if labelled is not None:
+        return _corrected_difference(seen, before, design, labelled)
     kept = {key: design[key] for key in ("over", "alpha", "method")}
     if design["method"] != "anytime" and seen.n == len(part):
         found = paired(part, reference, scheme=seen.scheme, whole=True, **kept)
@@ -247,21 +254,29 @@ def _against_base(
     return apart(seen, before, **kept)
 
 
-def _shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any]) -> Contrast | None:
+def _corrected_difference(seen: Evidence, before: Evidence, design: Mapping[str, Any], labelled: Labelled) -> Contrast:
+    """The difference of two corrected rates, from two intervals that hold together."""
+    half = {**design, "threshold": None, "alpha": design["alpha"] / 2}
+    one, two = _found(seen, half, labelled), _found(before, half, labelled)
+    return Contrast(None, one.low - two.high, one.high - two.low, None, None, "two intervals, corrected for the judge")
+
+
+def _shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any], labelled: Labelled | None) -> Contrast | None:
     """The difference from a base rate that is taken as known."""
     if rate is None:
         return None
-    ends = seen.claim(**{**_asked(design), "threshold": None})
+    ends = _found(seen, {**design, "threshold": None}, labelled)
     at = None if ends.rate is None else ends.rate - rate
     return Contrast(at, ends.low - rate, ends.high - rate, None, None, "base rate taken as known")
 
 
-def _asked(design: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
+def _found(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> Rate:
+    asked = {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
+    return seen.claim(**asked) if labelled is None else corrected(seen, labelled, **asked)
 
 
 def _row(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:
-    found = seen.claim(**_asked(design)) if labelled is None else corrected(seen, labelled, **_asked(design))
+    found = _found(seen, design, labelled)
     hits, lost = seen.total
     return {
         "n": seen.n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
@@ -311,7 +326,13 @@ def _decided(table: pd.DataFrame, design: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _split(
-    answers: Answers, tested: list[str], by: str, design: Mapping[str, Any], way: str, rule: Mapping[str, Any] | None
+    answers: Answers,
+    tested: list[str],
+    by: str,
+    design: Mapping[str, Any],
+    way: str,
+    rule: Mapping[str, Any] | None,
+    labelled: Labelled | None,
 ) -> pd.DataFrame:
     """The same tests for each category or each prompt, adjusted together within a model."""
     looked = None if rule is None else {"kind": "anytime-valid"}
@@ -321,6 +342,6 @@ def _split(
         # Draws of one prompt are alike, whatever the design, and there is no population of it.
         one = {**design, "over": "these", "method": "auto" if rule is None else "anytime"} if by == "prompt" else design
         seen = Evidence.of(part, "joint" if by == "prompt" else way, looked)
-        row = _row(seen, one, None)
+        row = _row(seen, one, labelled)
         rows.append({"model": model, "interaction": word, by: name, **row})
     return _decided(pd.DataFrame(rows), design)[["model", "interaction", by, *SPLIT]]

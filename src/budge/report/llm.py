@@ -1,61 +1,109 @@
-"""Figures of tests of language models: a forest plot of rates with their intervals and the threshold."""
+"""Figures of tests of language models: rates with their intervals and the threshold, differences between models."""
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any
+from math import isnan
+from typing import Any
 
-from budge.report.figures import Figure
-from budge.report.figures.drawing import shortened
+from budge.errors import InputError
+from budge.llm.comparing import Comparison
+from budge.llm.verdict_table import Verdicts
+from budge.report.figures.drawing import Figure, text_width
+from budge.report.figures.scales import room, round_ticks, share_names
 from budge.stats._checks import percent
 
-if TYPE_CHECKING:
-    from budge.llm.verdict_table import Verdicts
-
-__all__ = ["forest_figure"]
-
-_SHOWN, _OPEN, _BASE = "blue", "vermilion", "grey"
+__all__ = ["differences", "forest"]
 
 
-def forest_figure(result: Verdicts) -> str:
-    """Each rate with its interval, model by model; filled where the claim is shown, a tick at the base rate, a line at the threshold."""
-    table: Any = result.table
+def forest(result: Verdicts) -> Figure:
+    """Each rate with its interval, model by model; filled where the claim is shown, a diamond at the base rate, a line at the threshold."""
     info = result.info
-    models = list(dict.fromkeys(table["model"]))
-    rows = len(table) + len(models)
-    ends = [float(v) for name in ("low", "high", "base_rate") for v in table[name] if not math.isnan(v)] + [
-        float(info["threshold"])
-    ]
-    high = min(1.0, math.ceil(10 * max(ends) + 0.5) / 10)
+    tau, level = float(info["threshold"]), percent(1 - info["alpha"])
+    groups: Any = list(result.table.groupby("model", sort=False))
+    names, places, heads = _rows([(str(model), [str(word) for word in part["interaction"]]) for model, part in groups])
+    ends = [float(v) for column in ("low", "high", "base_rate") for v in result.table[column] if not isnan(v)] + [tau]
+    low, high = 0.0, min(1.0, room(0.0, max(ends))[1])
     figure = Figure(
-        f"Rate of hits: is it {info['claim']} {percent(info['threshold'])}?", x=(0.0, high), y=(0.4, rows + 0.6), width=760, tall=24 * rows + 10,
-        left=250, x_label=f"rate of hits, {percent(1 - info['alpha'])} interval",
-        note=f"Filled: shown to be {info['claim']}. Grey tick: base rate. Dashed: threshold.",
+        f"Rate of hits: is it {info['claim']} {percent(tau)}?", x=(low, high), y=(0.4, names + 0.6), width=760, tall=23 * names + 10,
+        left=_left([*places, *heads]), x_label="rate of hits",
+        note=f"Lines: intervals for each rate at {level}. Filled: shown to be {info['claim']} {percent(tau)}. Diamond: base rate.",
     )  # fmt: skip
-    step = 0.1 if high > 0.4 else 0.05
-    figure.tick("x", [round(step * i, 2) for i in range(round(high / step) + 1)])
-    tau = float(info["threshold"])
-    figure.line([(tau, 0.4), (tau, rows + 0.6)], colour="ink", dash="dashed", title=f"threshold {tau:g}")
-    at = rows
-    for model in models:
-        part = table[table["model"] == model]
-        figure.text(0.0, at, shortened(model, 230), anchor="start", right=-238, size=12, bold=True)
+    figure.tick("x", (ticks := round_ticks(low, high)), share_names(tuple(ticks)))
+    figure.line([(tau, figure.y[0]), (tau, figure.y[1])], colour="ink", dash="dashed", title=f"threshold {percent(tau)}")
+    figure.text(tau, figure.y[1], f"threshold {percent(tau)}", anchor="middle", down=-8, colour="muted")
+    at, said, marked, words = names, [], [], []
+    for model, part in groups:
+        figure.text(figure.x[0], at, model, bold=True, right=6, down=4)
         at -= 1
         for row in part.itertuples():
             shown = row.verdict != "inconclusive"
-            colour = _SHOWN if shown else _OPEN
-            rate, *span = (percent(round(v, 4)) for v in (row.rate, row.low, row.high))
-            what = f"{model}, {row.interaction}: {rate}, between {span[0]} and {span[1]}; {row.verdict}"
-            figure.line([(row.low, at), (row.high, at)], colour=colour, width=2.0, title=what)
-            if not math.isnan(row.base_rate):
-                figure.line(
-                    [(row.base_rate, at - 0.35), (row.base_rate, at + 0.35)],
-                    colour=_BASE,
-                    width=2.0,
-                    title=f"base rate {percent(round(row.base_rate, 4))}",
+            what = (
+                f"{model}, {row.interaction}: {_share(row.rate)}, between {_share(row.low)} and {_share(row.high)}; {row.verdict}"
+            )
+            figure.interval(row.low, row.high, at=at, colour="blue" if shown else "grey", title=what)
+            if not isnan(row.base_rate):
+                figure.point(
+                    row.base_rate, at, colour="orange", shape="diamond", size=4.0, title=f"base rate {_share(row.base_rate)}"
                 )
-            if not math.isnan(row.rate):
-                figure.point(row.rate, at, colour=colour, hollow=not shown, title=what)
-            figure.text(0.0, at, shortened(row.interaction, 220), anchor="end", right=-8)
+            if not isnan(row.rate):
+                figure.point(row.rate, at, colour="blue" if shown else "grey", hollow=not shown, title=what)
+            said.append(what)
+            marked.append(float(at))
+            words.append(row.interaction)
             at -= 1
-    return str(figure)
+    figure.tick("y", marked, words, grid=False)
+    figure.about = "; ".join(said)
+    return figure
+
+
+def differences(result: Comparison) -> Figure:
+    """The difference between each two models with its interval, under each interaction; filled where it is shown."""
+    table: Any = result.table
+    if not len(table):
+        raise InputError("there is nothing to compare", remedy="give answers of two models")
+    groups = [(str(word), part) for word, part in table.groupby("interaction", sort=False)]
+    names = len(table) + len(groups)
+    pairs = [f"{row.first} − {row.second}" for row in table.itertuples()]
+    low, high = room(min(float(table["low"].min()), 0.0), max(float(table["high"].max()), 0.0))
+    figure = Figure(
+        "Difference of rates between models", x=(low, high), y=(0.4, names + 0.6), width=760, tall=23 * names + 10, left=_left(pairs),
+        x_label="difference of rates of hits",
+        note=f"Lines: intervals for each difference at {percent(1 - result.info['alpha'])}. Filled: shown to differ from 0.",
+    )  # fmt: skip
+    figure.tick("x", (ticks := round_ticks(low, high)), [f"{100 * v:+.4g} p.p." if v else "0" for v in ticks])
+    figure.line([(0.0, figure.y[0]), (0.0, figure.y[1])], colour="ink", dash="dashed", title="no difference")
+    colours = {"lower": "blue", "higher": "vermilion", "inconclusive": "grey"}
+    at, said, marked, words = names, [], [], []
+    for word, part in groups:
+        figure.text(figure.x[0], at, word, bold=True, right=6, down=4)
+        at -= 1
+        row: Any
+        for row in part.itertuples():
+            pair = f"{row.first} − {row.second}"
+            what = (
+                f"{word}, {pair}: {100 * row.difference:+.1f} p.p. ({100 * row.low:+.1f} to {100 * row.high:+.1f}); {row.verdict}"
+            )
+            figure.interval(row.low, row.high, at=at, colour=colours[row.verdict], title=what)
+            if not isnan(row.difference):
+                figure.point(row.difference, at, colour=colours[row.verdict], hollow=row.verdict == "inconclusive", title=what)
+            said.append(what)
+            marked.append(float(at))
+            words.append(pair)
+            at -= 1
+    figure.tick("y", marked, words, grid=False)
+    figure.about = "; ".join(said)
+    return figure
+
+
+def _rows(groups: list[tuple[str, list[str]]]) -> tuple[int, list[str], list[str]]:
+    """How many rows there are with a head for each group, the names of the rows, and the heads."""
+    names = [name for _, words in groups for name in words]
+    return len(names) + len(groups), names, [head for head, _ in groups]
+
+
+def _left(names: list[str]) -> int:
+    return int(min(max(max((text_width(name) for name in names), default=0) + 24, 64), 300))
+
+
+def _share(value: float) -> str:
+    return "–" if isnan(value) else percent(round(value, 4))
