@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import typer
 
-from budge.errors import BudgeError
+from budge.errors import BudgeError, Problem
 
 __all__ = ["app", "echo_json", "main"]
 
@@ -25,8 +27,9 @@ def root() -> None:
 
 
 def echo_json(record: Any) -> None:
-    """Print a record as JSON, one document on standard output."""
-    typer.echo(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str))
+    """Print a record as JSON, one document on standard output; control characters are written as escapes."""
+    text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False, default=str)
+    typer.echo("".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,23 +38,45 @@ def main(argv: list[str] | None = None) -> int:
         if name not in {command.name for command in app.registered_commands}:  # once, however often it is called
             importlib.import_module(f"budge.cli.{name}").register(app)
     arguments = sys.argv[1:] if argv is None else argv
+    as_json = "--json" in arguments
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="budge")
     except BudgeError as error:
-        if "--json" in arguments:
-            echo_json({"error": type(error).__name__, "problems": [p.to_dict() for p in error.problems]})
-        else:
-            typer.echo(f"budge: {error}", err=True)
+        _refuse(type(error).__name__, error.problems, as_json=as_json, text=str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        typer.echo("budge: interrupted", err=True)
+        _refuse("Interrupted", (Problem("", "interrupted"),), as_json=as_json)
         return 130
+    except BrokenPipeError:  # whoever read the output has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 3
     except Exception as error:
         if isinstance(error, getattr(typer, "Abort", ())):
             return 130
-        show = getattr(error, "show", None)  # click's usage errors
-        if show is None:
+        if not hasattr(error, "format_message") or not hasattr(error, "show"):  # click's usage errors have both
             raise
-        show()
+        if type(error).__name__ == "NoArgsIsHelpError":
+            error.show()
+        else:
+            _refuse("UsageError", (_usage(error),), as_json=as_json)
         return int(getattr(error, "exit_code", 2))
     return result if isinstance(result, int) else 0
+
+
+def _usage(error: Any) -> Problem:
+    """What was written wrongly on the command line, in one line."""
+    context = getattr(error, "ctx", None)
+    command = getattr(context, "command_path", None) or "budge"
+    return Problem("", str(error.format_message()).strip().rstrip(".").replace("\n", " "), remedy=f"see {command} --help")
+
+
+def _refuse(kind: str, problems: Sequence[Problem], *, as_json: bool, text: str = "") -> None:
+    """Say no: a record with ``--json``, a line with the remedy otherwise."""
+    if as_json:
+        echo_json({"error": kind, "problems": [problem.to_dict() for problem in problems]})
+        return
+    from budge.cli.terminal import in_colour, say
+
+    head = "\x1b[1;31mbudge:\x1b[0m" if in_colour(sys.stderr) else "budge:"
+    typer.echo(f"{head} ", err=True, nl=False)
+    say(text or "; ".join(map(str, problems)), err=True)

@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, progress_bar, show_table
+from budge.cli.shared import people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -81,9 +81,9 @@ def _ablate(
     if as_json:
         echo_json({**result.to_dict(), "minimal": None if minimal is None else minimal.to_dict()})
     elif not quiet:
-        typer.echo(str(result))
+        say(str(result))
         show_table(
             result.ranking[["relaxation", "gain", "low", "high", "before", "after", "newly_reachable", "size_ratio"]], most=50
         )
         if minimal is not None:
-            typer.echo(f"\n{minimal}")
+            say(f"\n{minimal}")

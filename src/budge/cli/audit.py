@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import progress_bar, read_people, show_table
+from budge.cli.shared import progress_bar, read_people, say, show_table
 from budge.errors import InputError, nearest
 
 __all__ = ["register"]
@@ -78,7 +78,7 @@ def audit(
     if drop:
         gone = [c for c in drop if c not in people.columns]
         if gone:
-            raise InputError("no such column", where="--drop", got=gone[0])
+            raise InputError("no such column", where="--drop", got=gone[0], remedy=nearest(gone[0], map(str, people.columns)))
         people = people.drop(columns=list(drop))
     if by is not None and by not in everything.columns:
         raise InputError("no such column", where="--by", got=by, remedy=nearest(by, map(str, everything.columns)))
@@ -105,14 +105,14 @@ def audit(
         )
     else:
         if not quiet:
-            typer.echo(str(result))
+            say(str(result))
             show_table(result.table.reset_index(names="person"))
             if by is not None:
-                typer.echo(f"\nBy {by}:")
+                say(f"\nBy {by}:")
                 show_table(result.by(everything[by]).reset_index())
             if out is not None:
-                typer.echo(f"Saved to {out}.")
+                say(f"Saved to {out}.")
         for g in gates:
-            typer.echo(str(g), err=g.failed)
+            say(str(g), err=g.failed)
     if any(g.failed for g in gates):
         raise typer.Exit(1)

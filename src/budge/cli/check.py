@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
+from budge.cli.shared import say
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -25,6 +26,9 @@ def check(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a row breaks the spec or constraints clash.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the spec format, and nothing else.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors; with --strict the exit code is the answer.")
+    ] = False,
 ) -> None:
     """Check a spec; with data, list rows that break it, clashes, idle constraints, and the size of each part."""
     from budge import spec as specs
@@ -38,9 +42,15 @@ def check(
     if data is None:
         warned = [problem.to_dict() for problem in im.warnings]
         record = {"name": im.name, "ok": True, "digest": im.digest, "parts": [list(p) for p in im.partition], "warnings": warned}
-        echo_json(record) if as_json else typer.echo(str(im.describe()))
+        if as_json:
+            echo_json(record)
+        elif not quiet:
+            say(im.describe())
         return
     report = specs.check(im, specs.read_table(data), starts=rows)
-    echo_json(report.to_dict()) if as_json else typer.echo(str(report))
+    if as_json:
+        echo_json(report.to_dict())
+    elif not quiet:
+        say(report)
     if strict and not report.ok:
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.shared import progress_bar, show_table
+from budge.cli.shared import say as tell
 
 __all__ = ["register"]
 
@@ -34,7 +35,7 @@ def demo(
     model = Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
     applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
     im = budge.InteractionModel.from_file(spec_path("lending"))
-    say = typer.echo if not (as_json or quiet) else (lambda *_: None)
+    say = tell if not (as_json or quiet) else (lambda *_: None)
     say(
         "A lender trains a scorecard on 1,000 past loans. budge asks how its answers respond to what applicants can do within a year.\n"
     )
@@ -53,7 +54,7 @@ def demo(
         say(
             f"\nThe scorecard refuses {int(refused.sum())} of {len(applicants)} applicants. Can they be approved by what they can do?\n"
         )
-        typer.echo(str(stuck))
+        tell(str(stuck))
         say("\nPrecluded: fewer than 1 in 10 of the things they can do would get them approved (first five).")
         if not quiet:
             show_table(precluded[["applicant", "n", "hits", "rho", "low", "high", "verdict"]], most=5)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
+from budge.cli.shared import say
 
 __all__ = ["register"]
 
@@ -28,6 +29,9 @@ def init(
     name: Annotated[str, typer.Option(help="The name of the model.")] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the suggestions as a record.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Print nothing but errors, and the spec where it has no file.")
+    ] = False,
 ) -> None:
     """Suggest types, bounds, groups of dummies, implications and linear relations from a table."""
     from budge import spec as specs
@@ -39,7 +43,5 @@ def init(
         echo_json({**found.to_dict(), "written": None if output is None else str(output)})
     elif output is None:
         typer.echo(found.to_text(), nl=False)
-    else:
-        typer.echo(
-            f"{output}: {len(found.features)} features from {found.rows} rows, {len(found.findings)} suggestions to confirm"
-        )
+    elif not quiet:
+        say(f"{output}: {len(found.features)} features from {found.rows} rows, {len(found.findings)} suggestions to confirm")

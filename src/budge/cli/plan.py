@@ -10,6 +10,7 @@ import typer
 from budge import plan as planning
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
+from budge.cli.shared import say
 from budge.errors import DesignError
 from budge.stats._checks import number
 
@@ -62,9 +63,12 @@ def plan(
     people: Annotated[int, typer.Option(help="The number of people, for the number of model calls.")] = 1,
     claim: Annotated[str, typer.Option(help="below or above.")] = "below",
     curve: Annotated[bool, typer.Option("--curve/--no-curve", help="Draw the power curve in the terminal.")] = True,
-    figure: Annotated[Path | None, typer.Option(help="Write the power curve: .svg, or .png and .pdf with the extra plot.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Write the power curve: .svg, or .png and .pdf with the extra plot.")
+    ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number of draws that gives the power.")] = False,
 ) -> None:
     """How many draws are needed to test, to estimate, to detect; and what a number of draws can show."""
     if rate is None and margin is None:
@@ -98,21 +102,22 @@ def plan(
             record["figure"] = str(figure)
         echo_json(record)
         return
+    if quiet:
+        say(aim.stable)
+        return
     sign, best = ("<", "no hit") if claim == "below" else (">", "nothing but hits")
-    typer.echo(
-        f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least} draws; with fewer, even {best} proves nothing."
-    )
-    typer.echo(f"To detect: {aim}.")
-    typer.echo(f"To estimate: {for_width} draws give an interval at most {width:g} wide, whatever is seen.")
+    say(f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least} draws; with fewer, even {best} proves nothing.")
+    say(f"To detect: {aim}.")
+    say(f"To estimate: {for_width} draws give an interval at most {width:g} wide, whatever is seen.")
     early = rule.at(aim.rate).expected_calls
-    typer.echo(f"To stop early: a sequential test (SPRT) needs {early:.0f} draws on average at that rate, at most {rule.max_n}.")
-    typer.echo(f"Cost: {calls}.")
+    say(f"To stop early: a sequential test (SPRT) needs {early:.0f} draws on average at that rate, at most {rule.max_n}.")
+    say(f"Cost: {calls}.")
     if given is not None:
-        typer.echo(f"Given: {given[0]}.")
+        say(f"Given: {given[0]}.")
     if curve:
-        typer.echo(f"\nPower by number of draws, target {power:g}:\n{drawn.text()}")
+        say(f"\nPower by number of draws, target {power:g}:\n{drawn.text()}")
     if figure is not None:
-        typer.echo(f"Figure written to {figure}.")
+        say(f"Figure written to {figure}.")
 
 
 def _given(n: int, threshold: float, alpha: float, power: float, rate: float, claim: str) -> tuple[str, dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import read_people
+from budge.cli.shared import people_of, say
 
 __all__ = ["register"]
 
@@ -42,9 +42,7 @@ def sample(
     from budge.audit.procure import write_points
 
     im = budge.InteractionModel.from_file(spec)
-    people = read_people(data)
-    if drop:
-        people = people.drop(columns=[c for c in drop if c in people.columns])
+    people = people_of(data, drop)
     design = make_design(
         "different",
         threshold=threshold,
@@ -70,9 +68,9 @@ def sample(
             }
         )
     elif not quiet:
-        typer.echo(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
-        typer.echo("The model's owner returns a file with the columns key and prediction; then")
+        say(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
+        say("The model's owner returns a file with the columns key and prediction; then")
         kept = f" --method {method}" if method != "auto" else ""
-        typer.echo(
+        say(
             f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}"
         )

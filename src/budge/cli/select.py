@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, show_table
+from budge.cli.shared import people_of, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -73,7 +73,7 @@ def _select(
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:
-        typer.echo(str(result))
+        say(str(result))
         show_table(result.table, most=50)
     if not result.ok:
         raise typer.Exit(1)

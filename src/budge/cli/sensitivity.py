@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, progress_bar, show_table
+from budge.cli.shared import people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -73,10 +73,10 @@ def _sensitivity(
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:
-        typer.echo(str(result))
+        say(str(result))
         show_table(result.by_member)
         if result.axes and len(breaks := result.breaks()):
-            typer.echo("\nWhere the verdict breaks:")
+            say("\nWhere the verdict breaks:")
             show_table(breaks)
 
 

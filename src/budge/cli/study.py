@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
+from budge.cli.shared import say
 from budge.errors import InputError, MissingDependencyError, StorageError, nearest
 
 __all__ = ["STUDIES", "load", "register", "studies_folder"]
@@ -31,6 +32,7 @@ def study(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and draws: a trial of the program, not the study.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Your own copy of rearrest_NY (recidivism only).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Run one of the paper's studies on its data and compare what comes out with what is printed."""
     program = load(name)
@@ -50,17 +52,19 @@ def study(
     if as_json:
         echo_json({**result.to_dict(), "files": [str(path) for path in written]})
         return
+    if quiet:
+        return
     _show(result)
     for path in written:
-        typer.echo(f"Written: {path}")
+        say(f"Written: {path}")
 
 
 def _show(result: Any) -> None:
-    typer.echo(f"{result.title}\n")
+    say(f"{result.title}\n")
     if result.quick:
-        typer.echo("A quick run, on fewer rows or draws: these are not the numbers of the study.\n")
+        say("A quick run, on fewer rows or draws: these are not the numbers of the study.\n")
     for figure, paper, here, why in result.comparison.itertuples(index=False):
-        typer.echo(f"{figure}\n    paper: {paper}\n    here:  {here}" + (f"\n    why:   {why}" if why else ""))
+        say(f"{figure}\n    paper: {paper}\n    here:  {here}" + (f"\n    why:   {why}" if why else ""))
 
 
 def load(name: str) -> ModuleType:
