@@ -8,10 +8,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from budge.llm import local
     from budge.llm.answers import Answers
+    from budge.llm.benchmarks import benchmark
     from budge.llm.comparing import Comparison, compare
     from budge.llm.correction import Labelled
+    from budge.llm.interactions.asked import ask_model, paraphrase, translate
     from budge.llm.interactions.base import Interaction
+    from budge.llm.interactions.combine import one_of, unchanged
+    from budge.llm.interactions.custom import custom
+    from budge.llm.interactions.few_shot import few_shot
+    from budge.llm.interactions.letters import case, homoglyphs, leet, mixed_case
+    from budge.llm.interactions.misspelling import misspell, typos
+    from budge.llm.interactions.registry import as_interaction, interaction_from_dict, parse_interaction
+    from budge.llm.interactions.rewrites import rewrites
+    from budge.llm.interactions.spacing import punctuation, whitespace
+    from budge.llm.interactions.templates import prefix, roleplay, suffix, template
+    from budge.llm.judges.asked import model_judge
     from budge.llm.judges.base import Judge, Judgement
+    from budge.llm.judges.classifier import classifier, profanity
+    from budge.llm.judges.matching import choice, contains, match
+    from budge.llm.judges.negation import negate
+    from budge.llm.judges.pattern import pattern
+    from budge.llm.judges.refusal import refusal
+    from budge.llm.judges.registry import as_judge, judge_from_dict, parse_judge
     from budge.llm.logs import read_log, read_logs
     from budge.llm.planning import CallPlan, plan_calls
     from budge.llm.prompts import Prompt, Prompts
@@ -36,15 +54,51 @@ __all__ = [
     "Prompts",
     "Run",
     "Verdicts",
+    "as_interaction",
+    "as_judge",
+    "ask_model",
+    "benchmark",
+    "case",
+    "choice",
+    "classifier",
     "compare",
+    "contains",
+    "custom",
+    "few_shot",
     "from_counts",
+    "homoglyphs",
+    "interaction_from_dict",
+    "judge_from_dict",
+    "leet",
     "load",
     "local",
+    "match",
+    "misspell",
+    "mixed_case",
+    "model_judge",
+    "negate",
+    "one_of",
+    "paraphrase",
+    "parse_interaction",
+    "parse_judge",
+    "pattern",
     "plan_calls",
+    "prefix",
+    "profanity",
+    "punctuation",
     "read_log",
     "read_logs",
+    "refusal",
+    "rewrites",
+    "roleplay",
     "run",
+    "suffix",
+    "template",
     "test",
+    "translate",
+    "typos",
+    "unchanged",
+    "whitespace",
 ]
 
 # Where each name lives: it is imported when it is first asked for, so that `import budge.llm` needs no extra.
@@ -62,14 +116,50 @@ _HOMES = {
     "Prompts": "budge.llm.prompts",
     "Run": "budge.llm.runs",
     "Verdicts": "budge.llm.verdict_table",
+    "as_interaction": "budge.llm.interactions.registry",
+    "as_judge": "budge.llm.judges.registry",
+    "ask_model": "budge.llm.interactions.asked",
+    "benchmark": "budge.llm.benchmarks",
+    "case": "budge.llm.interactions.letters",
+    "choice": "budge.llm.judges.matching",
+    "classifier": "budge.llm.judges.classifier",
     "compare": "budge.llm.comparing",
+    "contains": "budge.llm.judges.matching",
+    "custom": "budge.llm.interactions.custom",
+    "few_shot": "budge.llm.interactions.few_shot",
     "from_counts": "budge.llm.verdicts",
+    "homoglyphs": "budge.llm.interactions.letters",
+    "interaction_from_dict": "budge.llm.interactions.registry",
+    "judge_from_dict": "budge.llm.judges.registry",
+    "leet": "budge.llm.interactions.letters",
     "load": "budge.llm.run_folder",
+    "match": "budge.llm.judges.matching",
+    "misspell": "budge.llm.interactions.misspelling",
+    "mixed_case": "budge.llm.interactions.letters",
+    "model_judge": "budge.llm.judges.asked",
+    "negate": "budge.llm.judges.negation",
+    "one_of": "budge.llm.interactions.combine",
+    "paraphrase": "budge.llm.interactions.asked",
+    "parse_interaction": "budge.llm.interactions.registry",
+    "parse_judge": "budge.llm.judges.registry",
+    "pattern": "budge.llm.judges.pattern",
     "plan_calls": "budge.llm.planning",
+    "prefix": "budge.llm.interactions.templates",
+    "profanity": "budge.llm.judges.classifier",
+    "punctuation": "budge.llm.interactions.spacing",
     "read_log": "budge.llm.logs",
     "read_logs": "budge.llm.logs",
+    "refusal": "budge.llm.judges.refusal",
+    "rewrites": "budge.llm.interactions.rewrites",
+    "roleplay": "budge.llm.interactions.templates",
     "run": "budge.llm.runs",
+    "suffix": "budge.llm.interactions.templates",
+    "template": "budge.llm.interactions.templates",
     "test": "budge.llm.verdicts",
+    "translate": "budge.llm.interactions.asked",
+    "typos": "budge.llm.interactions.misspelling",
+    "unchanged": "budge.llm.interactions.combine",
+    "whitespace": "budge.llm.interactions.spacing",
 }
 _MODULES = ("local",)
 

@@ -7,28 +7,39 @@ are the reachable points of the prompt.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from budge.llm.prompts import Prompt
+from budge.errors import EmptyError, TooLargeError
+from budge.llm.prompts import Prompt, Prompts
+from budge.llm.written import Written
 
-__all__ = ["Ask", "Interaction"]
+if TYPE_CHECKING:
+    from budge.llm.interactions.combine import Chain
+
+__all__ = ["LISTABLE", "Ask", "Interaction"]
 
 #: Asks a language model (named as Inspect names models; "" for the run's rewriting model) and returns its text.
 Ask = Callable[[str, str], Awaitable[str]]
 
+#: The most rewrites that are listed unless told otherwise.
+LISTABLE = 10_000
 
-class Interaction(ABC):
+
+@dataclass(frozen=True)
+class Interaction(Written, ABC):
     """One way a prompt may be rewritten.
 
     Subclasses are frozen dataclasses. A rewrite depends on the prompt and the generator alone, so that a draw can be made again.
     """
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """A short name for tables and folders."""
+        """A short name for tables and folders: the label, or the kind."""
+        return self.label or self.kind
 
     @abstractmethod
     def rewrite(self, prompt: Prompt, rng: np.random.Generator) -> str:
@@ -41,3 +52,67 @@ class Interaction(ABC):
     @abstractmethod
     def describe(self) -> str:
         """One English sentence."""
+
+    def check(self, prompts: Prompts) -> Prompts:
+        """The prompts that can be rewritten; what cannot and should is an error with all identifiers."""
+        return prompts
+
+    def outcomes(self, prompt: Prompt) -> Iterator[tuple[str, float]] | None:
+        """Texts with their probabilities, where they can be listed; a text may come more than once. Lazily, since many."""
+        return None
+
+    def reachable(self, prompt: Prompt) -> int | None:
+        """How many distinct rewrites there are; None where they are not countable or too many to tell apart."""
+        try:
+            return len(self.law(prompt))
+        except TooLargeError:
+            return None
+
+    def law(self, prompt: Prompt, *, limit: int = LISTABLE) -> dict[str, float]:
+        """Every rewrite of the prompt with its exact probability.
+
+        Raises
+        ------
+        TooLargeError
+            There are more than `limit`, or they cannot be listed.
+        """
+        listed = self.outcomes(prompt)
+        if listed is None:
+            raise TooLargeError(f"the rewrites of {self.name} cannot be listed", where=f"prompt {prompt.id}", remedy="draw them")
+        found: dict[str, float] = {}
+        for seen, (text, probability) in enumerate(listed):
+            if seen >= 10 * limit or len(found) > limit:
+                break
+            found[text] = found.get(text, 0.0) + probability
+        if not found:
+            raise EmptyError("there is no rewrite", where=f"prompt {prompt.id}", remedy="check(prompts) tells which have none")
+        if len(found) > limit or seen >= 10 * limit:
+            what = f"{self.name} has more than {limit:,} rewrites"
+            raise TooLargeError(what, where=f"prompt {prompt.id}", remedy="draw them, or raise limit=")
+        return found
+
+    def enumerate(self, prompt: Prompt, *, limit: int = LISTABLE) -> tuple[str, ...]:
+        """Every distinct rewrite of the prompt."""
+        return tuple(self.law(prompt, limit=limit))
+
+    def draw(self, x: str | Prompt, n: int, rng: np.random.Generator) -> list[str]:
+        """n rewrites of a text: what `budge.audit` asks of anything that draws."""
+        prompt = x if isinstance(x, Prompt) else Prompt("text", x)
+        return [self.rewrite(prompt, rng) for _ in range(n)]
+
+    def __or__(self, other: Interaction) -> Chain:
+        from budge.llm.interactions.combine import Chain
+
+        if not isinstance(other, Interaction):
+            return NotImplemented
+        mine = self.steps if isinstance(self, Chain) and not self.label else (self,)
+        theirs = other.steps if isinstance(other, Chain) and not other.label else (other,)
+        return Chain((*mine, *theirs))
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def moved(prompt: Prompt, text: str) -> Prompt:
+    """The prompt with another text."""
+    return replace(prompt, text=text)

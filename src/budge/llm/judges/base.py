@@ -6,7 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from budge.llm.interactions.base import Ask
-from budge.llm.prompts import Prompt
+from budge.llm.prompts import Prompt, Prompts
+from budge.llm.written import Written
 
 __all__ = ["Judge", "Judgement"]
 
@@ -20,13 +21,14 @@ class Judgement:
     raw: str = ""
 
 
-class Judge(ABC):
+@dataclass(frozen=True)
+class Judge(Written, ABC):
     """Turns an answer into a hit or not. Subclasses are frozen dataclasses."""
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """A short name for tables and logs."""
+        """A short name for tables and logs: the label, or the kind."""
+        return self.label or self.kind
 
     @abstractmethod
     def judge(self, prompt: Prompt, sent: str, answer: str) -> Judgement:
@@ -39,3 +41,26 @@ class Judge(ABC):
     @abstractmethod
     def describe(self) -> str:
         """One English sentence."""
+
+    def check(self, prompts: Prompts) -> None:
+        """Raise all that stands against judging answers to these prompts: an expected answer that is missing."""
+
+    def __invert__(self) -> Judge:
+        from budge.llm.judges.negation import Negated
+
+        return self.judged if isinstance(self, Negated) and not self.label else Negated(self)
+
+    @property
+    def negate(self) -> Judge:
+        """The judge who hits where this one does not; what is unresolved stays so."""
+        return ~self
+
+    def __str__(self) -> str:
+        return self.describe()
+
+
+def empty(answer: object) -> Judgement | None:
+    """An answer that is no text, or holds none, is unresolved for every judge."""
+    if not isinstance(answer, str):
+        return Judgement(None, f"the answer is no text but {type(answer).__name__}", repr(answer)[:200])
+    return Judgement(None, "the answer is empty", answer) if not answer.strip() else None
