@@ -1,13 +1,15 @@
-"""The definition (masks), the solver's rows and an independent brute force give one answer, on random models of every kind.
+"""One answer, on random models of every kind: the definition (masks), the solver, the enumeration, an independent brute force.
 
-Each planted bug must be caught by the very check that passes on the right code.
+"Is this change feasible?" is asked of each: `im.feasible`, the integer program on HiGHS, membership among the points of
+`im.enumerate` (where the model can be enumerated), and scalar rules that use neither. Each planted bug must be caught by
+the very check that passes on the right code.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,9 @@ from hypothesis import strategies as st
 
 import budge
 from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneHot, Reachability, registry
+from budge.errors import EmptyError, ReachError
 from budge.parts import Part
+from budge.reach.listed import Listed
 from budge.reach.milp import PartProgram
 from budge.testing import random_candidates
 from budge.testing.strategies import KINDS, features, interaction_models, starts
@@ -26,78 +30,136 @@ from budge.testing.strategies import KINDS, features, interaction_models, starts
 BATCH = 12
 
 
+@dataclass
+class Tally:
+    """What was asked, and what was there."""
+
+    asked: int = 0
+    feasible: int = 0
+    listed: int = 0  # asked of the enumeration, too
+    models: int = 0
+    seen: Counter[str] = field(default_factory=Counter)  # how often each kind was there
+
+
+def listed_changes(im: budge.InteractionModel, row: Mapping[str, Any]) -> set[tuple[float, ...]] | None:
+    """The changes that `im.enumerate` lists, each once; None where it cannot, because something continuous moves."""
+    start = np.array(list(im.start(row).values()))
+    try:
+        points = im.enumerate(row, on_invalid="keep").values
+    except EmptyError:
+        return set()
+    except ReachError as error:
+        if "continuous features cannot be enumerated" not in str(error):
+            raise
+        return None
+    changes = [tuple(change) for change in (np.round(np.where(np.isnan(start), 0.0, points - start), 7) + 0.0).tolist()]
+    assert len(set(changes)) == len(changes), "the enumeration repeats itself"
+    return set(changes)
+
+
 def compare(
-    im: budge.InteractionModel, x: Mapping[str, float], n: int, rng: np.random.Generator, *, solve: bool = True
-) -> tuple[int, int]:
-    """Ask all three about n changes; return how many were asked about and how many are feasible."""
+    im: budge.InteractionModel, row: Mapping[str, Any], n: int, rng: np.random.Generator, tally: Tally, *, solve: bool = True, brute: bool = True
+) -> None:
+    """Ask everyone about n changes of the person of this row."""
+    x = im.start(row)
     change: dict[str, Any] = {}
     for part in im.parts:
         change |= random_candidates(part, x, n, rng)[1]
-    defined = np.ones(n, dtype=bool)
-    for part in im.parts:
-        own = {name: change[name] for name in part.names}
-        defined &= np.broadcast_to(part.feasible({name: np.asarray(x[name]) for name in part.names}, own), (n,))
-    brute = Brute(im, x)
+    table = np.stack([np.broadcast_to(change[f.name], (n,)) for f in im.features], axis=1)
+    defined = im.feasible(row, table)
+    scalar = Brute(im, x) if brute else None
     programs = [PartProgram(part, x) for part in im.parts] if solve else []
-    for i in range(n):
-        one = {name: float(column[i]) for name, column in change.items()}
-        answers = {"definition": bool(defined[i]), "brute force": brute.feasible(one)}
+    members = listed_changes(im, row)
+    for i, rounded in enumerate((np.round(table, 7) + 0.0).tolist()):
+        one = {f.name: float(value) for f, value in zip(im.features, table[i])}
+        answers = {"definition": bool(defined[i])}
+        if scalar is not None:
+            answers["brute force"] = scalar.feasible(one)
         if programs:
             answers["solver"] = all(p.feasible({name: one[name] for name in p.part.names}) for p in programs)
+        if members is not None:
+            answers["enumeration"] = tuple(rounded) in members
         if len(set(answers.values())) > 1:
             declared = {f.name: f.to_spec() for f in im.features}
             raise AssertionError(f"{answers}\nx={dict(x)}\nchange={one}\nfeatures={declared}\nconstraints={im.constraints}")
-    return n, int(defined.sum())
+    tally.asked += n
+    tally.feasible += int(defined.sum())
+    tally.listed += n * (members is not None)
+    tally.models += 1
+    tally.seen.update(c.kind for c in im.constraints)
 
 
 def agree(
-    examples: int, n: int, models: st.SearchStrategy[budge.InteractionModel], *, solve: bool = True
-) -> tuple[int, int, Counter[str]]:
-    """Compare on random models; return pairs, feasible ones, and how often each kind was there."""
-    totals, seen = [0, 0], Counter[str]()
+    examples: int,
+    n: int,
+    models: st.SearchStrategy[budge.InteractionModel],
+    *,
+    solve: bool = True,
+    missing: bool = False,
+) -> Tally:
+    """Compare on random models; with `missing`, on people of whom some value is missing (brute force knows of none)."""
+    tally = Tally()
 
     @settings(max_examples=BATCH, deadline=None, database=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(models, st.data())
     def run(im: budge.InteractionModel, data: st.DataObject) -> None:
-        x = im.start(data.draw(starts(im)))
+        row = data.draw(starts(im))
         rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-        asked, feasible = compare(im, x, n, rng, solve=solve)
-        totals[0] += asked
-        totals[1] += feasible
-        seen.update(c.kind for c in im.constraints)
+        if missing:
+            gone = im.features[rng.integers(len(im.features))].name
+            im = budge.InteractionModel([f.but(missing="fixed") if f.name == gone else f for f in im.features], im.constraints)
+            row = {**row, gone: None}
+        compare(im, row, n, rng, tally, solve=solve, brute=not missing)
 
     for number in range(-(-examples // BATCH)):  # fresh starts: within one run Hypothesis tends to vary what it had
         seed(number)(run)()
-    return totals[0], totals[1], seen
+    return tally
 
 
-def test_definition_solver_and_brute_force_agree_on_discrete_models() -> None:
-    asked, feasible, seen = agree(120, 95, interaction_models())
-    assert asked >= 11_000
-    assert feasible > 0.1 * asked
-    assert set(seen) == set(registry())
+def test_definition_solver_and_enumeration_agree_on_20000_changes() -> None:
+    found = agree(216, 95, interaction_models())
+    assert found.listed == found.asked >= 20_000
+    assert found.feasible > 0.1 * found.asked
+    assert set(found.seen) == set(registry())
 
 
 def test_definition_solver_and_brute_force_agree_on_mixed_models() -> None:
-    asked, feasible, seen = agree(108, 90, interaction_models(continuous=True))
-    assert asked >= 9_000
-    assert feasible > 0.1 * asked
-    assert set(seen) == set(registry())
+    found = agree(108, 90, interaction_models(continuous=True))
+    assert found.asked >= 9_000
+    assert found.feasible > 0.1 * found.asked
+    assert set(found.seen) == set(registry())
 
 
+def test_they_agree_where_a_value_is_missing() -> None:
+    found = agree(108, 40, interaction_models(), missing=True)
+    assert found.listed == found.asked >= 4_000
+    assert 0 < found.feasible < found.asked
+    assert set(found.seen) == set(registry())
+
+
+@pytest.mark.parametrize("continuous", [False, True], ids=["discrete", "mixed"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_alone(kind: str) -> None:
-    asked, feasible, seen = agree(15, 40, interaction_models(kinds=(kind,), continuous=True, max_features=4))
-    assert 0 < feasible < asked
-    assert seen[kind] > 5
+def test_each_kind_alone(kind: str, continuous: bool) -> None:
+    found = agree(15, 40, interaction_models(kinds=(kind,), continuous=continuous, max_features=4))
+    assert 0 < found.feasible < found.asked
+    assert found.seen[kind] > 5
+    assert continuous or found.listed == found.asked
 
 
 @pytest.mark.heavy
-def test_a_million_pairs(request: pytest.FixtureRequest) -> None:
+def test_a_million_changes(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
+    """A million of all four on discrete models; beside them a quarter of a million on mixed ones and on people with a missing value."""
     if "heavy" not in str(request.config.getoption("markexpr")):
-        pytest.skip("a million pairs: run with -m heavy")
-    asked = sum(agree(2100, 240, interaction_models(continuous=continuous))[0] for continuous in (False, True))
-    assert asked >= 1_000_000
+        pytest.skip("a million changes: run with -m heavy")
+    found = agree(4200, 240, interaction_models())
+    assert found.listed == found.asked >= 1_000_000
+    assert set(found.seen) == set(registry())
+    mixed = agree(900, 240, interaction_models(continuous=True))
+    assert mixed.asked >= 200_000
+    gone = agree(240, 240, interaction_models(), missing=True)
+    assert gone.listed == gone.asked >= 50_000
+    for name, tally in {"discrete": found, "mixed": mixed, "missing": gone}.items():
+        record_property(name, tally)
 
 
 # -- planted bugs -----------------------------------------------------------------------------------------------------------
@@ -119,6 +181,25 @@ def last_source_only(monkeypatch: pytest.MonkeyPatch) -> None:
     right = links.induced
     for module in (links, parts):
         monkeypatch.setattr(module, "induced", lambda target, many, x, a: right(target, many[-1:], x, a))
+
+
+def a_row_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An enumeration that leaves out the last configuration of a part."""
+    right = Listed.of
+
+    def broken(*given: Any) -> Listed:
+        made = right(*given)
+        return made if made.size < 2 or made.counted else replace(made, changes=made.changes[:-1])
+
+    monkeypatch.setattr(Listed, "of", broken)
+
+
+def a_row_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An enumeration that applies all constraints of a part but the last."""
+    from budge.reach import core
+
+    right = core._settle
+    monkeypatch.setattr(core, "_settle", lambda made, part, x, waiting, cuts: right(made, part, x, [c for c in waiting if c is not part.constraints[-1]], []))
 
 
 def first_overlap_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +268,8 @@ def bridged(draw: Any) -> budge.InteractionModel:
         (first_overlap_only, bridged()),
         (if_then_freezes, interaction_models(kinds=("if_then",))),
         (transposed, interaction_models(kinds=("reachability",))),
+        (a_row_forgotten, interaction_models()),
+        (a_row_too_many, interaction_models(kinds=("linear", "rule", "if_then"))),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )

@@ -25,8 +25,10 @@ from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneH
 from budge.errors import DrawError, EmptyError, InputError, SolverError, TooLargeError
 from budge.expressions import Linear, Row
 from budge.parts import Part
-from budge.reach import milp, solver
-from budge.reach.milp import PartProgram, clash, rejection_sample
+from budge.reach import solver
+from budge.reach.clash import _unlimited, clash
+from budge.reach.milp import PartProgram
+from budge.reach.paper import rejection_sample
 from budge.reach.solver import Program, Solution, register, solvers
 from budge.testing import random_candidates
 from budge.testing.strategies import interaction_models, starts
@@ -299,7 +301,7 @@ def _told(items: list[Any], called: dict[int, str], labels: tuple[str, ...]) -> 
 def _only(part: Part, x: dict[str, float], kept: list[Any]) -> Part:
     """The part with only these limits and constraints."""
     ids = {id(item) for item in kept}
-    features = tuple(f if id(f) in ids else milp._unlimited(f, x[f.name], 5000.0) for f in part.features)
+    features = tuple(f if id(f) in ids else _unlimited(f, x[f.name], 5000.0) for f in part.features)
     by_name = {f.name: f for f in features}
     bound = {id(link): link.bind(by_name) for link in part.linkages if id(link) in ids}
     links = {name: tuple(bound[id(k)] for k in many if id(k) in ids) for name, many in part.links.items()}

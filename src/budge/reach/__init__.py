@@ -1,7 +1,8 @@
 """Reachable points: enumerated exactly, drawn exactly, proved empty.
 
 `prepare` decides who is drawn how; `core` lists configurations, `view`, `cells`, `fibre` and `polytope` draw what is
-continuous, `rejection` takes the rest; `reacher` does it for many people; `milp` is the paper's integer program.
+continuous, `rejection` takes the rest; `reacher` does it for many people. `milp` is the paper's integer program (`encoding`
+writes it, `solver` solves it), `clash` and `blame` tell why nothing is feasible, `paper` is the paper's sampler.
 """
 
 from budge.reach.draw import enumerate_points, sample_blocks, sample_points, set_size

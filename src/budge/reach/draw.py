@@ -107,7 +107,7 @@ def _by_milp(
     maker: Reacher, row: FloatArray, key: int, n: int, seed: int, purpose: str, frame: Any, problems: tuple[Problem, ...], out: FloatArray
 ) -> ReachableSample:
     """The paper's Algorithm 1: propose from the box, ask the solver. Kept as an oracle and a baseline."""
-    from budge.reach.milp import rejection_sample
+    from budge.reach.paper import rejection_sample
     from budge.reach.results import PartDiagnostics
     from budge.reach.streams import stream
 

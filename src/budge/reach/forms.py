@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -43,10 +44,12 @@ class Forms:
     def formula(self, constraint: Constraint, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         """The constraint as rows at x; None where it is not linear even with what is known put in."""
         fixed = self._fixed.get(id(constraint))
-        if fixed is not None:
-            return fixed
         scope = self.scope(constraint)
-        given = {var: value for var, value in (known or {}).items() if var[1] in scope}
+        # a missing value is known: a comparison with it is not true, and neither is its opposite
+        gone = {("value", name): np.nan for name in scope if math.isnan(x[name])}
+        if fixed is not None and not gone:
+            return fixed
+        given = {var: value for var, value in (known or {}).items() if var[1] in scope} | gone
         return constraint.rows({name: x[name] for name in scope}, given)
 
 

@@ -1,8 +1,8 @@
 """The paper's mixed-integer program for one part at one start (appendix "Description of the Mixed Integer Program").
 
-Built once, solved again with changed bounds: is a change feasible (the paper's Rejector), is anything, what is the
-nearest action, how far can a feature move, which configurations are there, what clashes. It is an oracle and the
-baseline of benchmarks; drawing does not use it.
+Built once (see `encoding`), solved again with changed bounds: is a change feasible (the paper's Rejector), is anything, what
+is the nearest action, how far can a feature move, which configurations are there. It is an oracle and the baseline of
+benchmarks; drawing does not use it.
 
 Constraints without linear rows (curved rules, predicates) are left out of the program and checked at its solutions. So
 "no" stays a proof, and "yes" is only said of a point that passed the check. A solution that fails it is cut off by
@@ -19,19 +19,15 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import Constraint, DirectionalLinkage
-from budge.errors import DrawError, EmptyError, InputError, SolverError, TooLargeError, nearest
-from budge.expressions import TOLERANCE, All, Formula, Linear, Row, Some, Var, some_of
-from budge.features import Feature
-from budge.parts import Part
-from budge.reach.compiler import Affine, Compiler
-from budge.reach.solver import TIME_LIMIT, Program
+from budge.constraints import Constraint
+from budge.errors import EmptyError, InputError, SolverError, TooLargeError, nearest
+from budge.expressions import TOLERANCE, Formula, Linear, Row, Var, some_of
+from budge.reach.encoding import EncodedPart
 
-__all__ = ["MOST_NODES", "Move", "PartProgram", "clash", "rejection_sample"]
+__all__ = ["MOST_NODES", "Move", "PartProgram"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_NODES = 10_000  #: boxes that one search may visit
-NOTHING = Affine({})
 
 
 @dataclass(frozen=True)
@@ -46,8 +42,7 @@ class Move:
     distance: float
     exact: bool = True
 
-
-class PartProgram:
+class PartProgram(EncodedPart):
     """One part's program at a start x.
 
     Parameters
@@ -76,144 +71,6 @@ class PartProgram:
     >>> [dict(change) for change in program.enumerate(10)][0]
     {'rent': -1.0, 'own': 0.0, 'free': 1.0}
     """
-
-    def __init__(
-        self,
-        part: Part,
-        x: Mapping[str, float],
-        *,
-        extra: Sequence[Formula] = (),
-        limits: Mapping[Var, tuple[float, float]] | None = None,
-        solver: str | None = None,
-        time_limit: float = TIME_LIMIT,
-    ) -> None:
-        self.part = part
-        self.x: dict[str, float] = {name: float(x[name]) for name in part.names}
-        self.program = Program(solver=solver, time_limit=time_limit)
-        self._settings = {"solver": solver, "time_limit": time_limit}
-        self._extra = tuple(extra)
-        self._forms: dict[Var, Affine] = {}
-        self._columns: dict[Var, int] = {}
-        self.box: dict[str, tuple[float, float]] = {}  #: separable bounds of each change, widened by linkages
-        self._cut: dict[str, bool] = {}
-        self._compiler = Compiler(self.program, self._forms)
-        for feature in part.features:
-            self._own(feature)
-        for name in part.order:
-            if name in part.links:
-                self._linked(part.by_name[name])
-        self._known = {var: low for var, (low, high) in (limits or {}).items() if low == high}
-        for var, (low, high) in (limits or {}).items():
-            self._narrow(var, low, high)
-        self.unsolved: tuple[Constraint, ...] = self._constrain()  #: constraints that are checked by evaluation
-        self._start = {name: np.asarray(value) for name, value in self.x.items()}
-        base_low, base_high = self.program.bounds
-        self._base = base_low.copy(), base_high.copy()
-        self._pins = [
-            (f.name, self._columns.get(("change", f.name), -1), f.discrete, *self.box[f.name], self._cut[f.name])
-            for f in part.features
-        ]
-
-    # -- building -----------------------------------------------------------------------------------------------------
-
-    def _own(self, feature: Feature) -> None:
-        """The variable of a feature's own action; none where it cannot move."""
-        name = feature.name
-        low, high = (float(end) for end in feature.moves(self.x[name]))
-        self._cut[name] = not (math.isfinite(low) and math.isfinite(high))
-        if self._cut[name]:
-            low, high = self._support(feature, low, high)
-        self.box[name] = low, high
-        self._forms["before", name] = Affine({}, self.x[name])
-        self._forms["action", name] = self._variable(("action", name), low, high, feature.discrete)
-        self._forms["change", name] = self._forms["action", name]
-        if low < high and name not in self.part.links:
-            self._columns["change", name] = self._columns["action", name]
-        self._forms["value", name] = Affine({}, self.x[name]).plus(self._forms["change", name])
-
-    def _support(self, feature: Feature, low: float, high: float) -> tuple[float, float]:
-        """Where a feature without bounds is drawn from a list of values: the span of that list."""
-        spread = feature.distribution
-        if spread is None or not spread.bounded:
-            raise SolverError(
-                "a feature without finite bounds cannot be written as rows", where=feature.name, remedy="give it bounds"
-            )
-        values = spread.table(feature.levels)[0] - self.x[feature.name]
-        return max(low, min(0.0, float(values.min()))), min(high, max(0.0, float(values.max())))
-
-    def _variable(self, var: Var, low: float, high: float, integer: bool) -> Affine:
-        if low == high:
-            return Affine({}, low)
-        self._columns[var] = self.program.variable(low, high, integer=integer)
-        return Affine({self._columns[var]: 1.0})
-
-    def _linked(self, target: Feature) -> None:
-        """The change of a linkage target: its own action plus what each linkage induces."""
-        name, links = target.name, self.part.links[target.name]
-        total = Linear({("action", name): 1.0})
-        loose = [link for link in links if link.relation != "=="]
-        # A lone induced change is whole because the rest is, unless it is clipped; several are if their ends are.
-        even = all(self.part.by_name[k.source].discrete and float(k.targets[name]).is_integer() for k in loose)
-        whole = target.discrete and (even or (len(loose) == 1 and links[0].on_exceed != "clip"))
-        for i, link in enumerate(links):
-            total = total + self._induced(name, i, link, whole)
-        low, high = self._compiler.range(self._compiler.affine(total))
-        floor, ceiling = (float(end) - self.x[name] for end in target.reach(self.x[name]))
-        policy = links[0].on_exceed if math.isfinite(self.x[name]) else "allow"  # a missing value has no bounds to pass
-        if policy == "clip":  # what passes a bound stops at it
-            low, high = min(max(low, floor), ceiling), max(min(high, ceiling), floor)
-        elif policy == "reject":
-            low, high = max(low, floor), min(high, ceiling)
-        if target.discrete:
-            low, high = math.ceil(low - TOLERANCE), math.floor(high + TOLERANCE)
-        self.box[name] = low, high
-        changed = Linear({("change", name): 1.0})
-        self._forms["change", name] = self._variable(("change", name), low, high, target.discrete)
-        self._forms["value", name] = Affine({}, self.x[name]).plus(self._forms["change", name])
-        follows: Formula = Row(changed - total, "==")
-        if policy == "clip":
-            top = All((Row(changed - ceiling, "=="), Row(changed - total, "<=")))
-            bottom = All((Row(changed - floor, "=="), Row(changed - total, ">=")))
-            follows = Some((follows, top, bottom))
-        self._compiler.add(follows)
-
-    def _induced(self, target: str, i: int, link: DirectionalLinkage, whole: bool) -> Linear:
-        """What one linkage induces: a multiple of the source's action, or a variable between two such."""
-        branches = link.branches(target, self.x)
-        if len(branches) == 1 and not branches[0][0] and branches[0][1] == branches[0][2]:
-            return branches[0][1]
-        ends = [self._compiler.range(self._compiler.affine(side)) for _, least, most in branches for side in (least, most)]
-        var: Var = ("induced", f"{i}:{target}")
-        self._forms[var] = self._variable(var, min(low for low, _ in ends), max(high for _, high in ends), whole)
-        moved = Linear.of(var)
-        self._compiler.add(
-            Some(tuple(All((*guards, Row(least - moved, "<="), Row(moved - most, "<="))) for guards, least, most in branches))
-        )
-        return moved
-
-    def _narrow(self, var: Var, low: float, high: float) -> None:
-        layer, name = var
-        if layer == "value":
-            var, low, high = ("change", name), low - self.x[name], high - self.x[name]
-        if var in self._columns:
-            self.program.tighten(self._columns[var], low, high)
-        elif not low - TOLERANCE <= self._forms[var].const <= high + TOLERANCE:
-            self.program.row({}, lower=1.0)
-
-    def _constrain(self) -> tuple[Constraint, ...]:
-        known: dict[Var, FloatArray | float] = {}
-        for (layer, name), value in self._known.items():
-            known["value" if layer == "change" else layer, name] = value + self.x[name] if layer == "change" else value
-        left = []
-        for constraint in self.part.constraints:
-            rows = constraint.rows(self.x, known or None)
-            if rows is None:
-                left.append(constraint)
-            else:
-                self._compiler.add(rows)
-        for formula in self._extra:
-            self._compiler.add(formula)
-        return tuple(left)
 
     # -- questions ----------------------------------------------------------------------------------------------------
 
@@ -430,115 +287,3 @@ def _narrowed(low: FloatArray, high: FloatArray, column: int, least: float, most
     low, high = low.copy(), high.copy()
     low[column], high[column] = least, most
     return low, high
-
-
-def clash(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
-    """A minimal set of constraints and feature limits that cannot hold together; nothing if the part is not empty.
-
-    Each is left out in turn and stays out if the rest still clashes (a deletion filter), so that leaving out any one of
-    those returned makes an action feasible. Limits are left out first, then constraints, and once more the other way
-    round; the shorter set is returned. A feature's limits (bounds, direction, steps, being actionable) are called
-    ``limits of <name>``.
-    """
-    if not PartProgram(part, x).is_empty():
-        return ()
-    limits: list[Feature | Constraint] = [f for f in part.features if f.type != "fixed"]
-    rules: list[Feature | Constraint] = [*part.linkages, *part.constraints]
-    found = [_filtered(part, x, limits + rules), _filtered(part, x, rules + limits)]
-    kept = {id(item) for item in min(found, key=len)}
-    return tuple(
-        f"limits of {item.name}" if isinstance(item, Feature) else item.label for item in limits + rules if id(item) in kept
-    )
-
-
-def _filtered(part: Part, x: Mapping[str, float], items: Sequence[Feature | Constraint]) -> list[Feature | Constraint]:
-    kept = list(items)
-    for item in items:
-        fewer = [other for other in kept if other is not item]
-        if _clashes(part, x, fewer):
-            kept = fewer
-    return kept
-
-
-def _clashes(part: Part, x: Mapping[str, float], kept: Sequence[Feature | Constraint]) -> bool:
-    """Whether the part is empty with only these limits and constraints."""
-    ids = {id(item) for item in kept}
-    ends = [end for f in part.features if f.numeric for end in (*f.range, float(x[f.name])) if math.isfinite(end)]
-    wide = 100.0 * max([10.0, *map(abs, ends)])
-    features = tuple(f if id(f) in ids or f.type == "fixed" else _unlimited(f, float(x[f.name]), wide) for f in part.features)
-    by_name = {f.name: f for f in features}
-    links: dict[str, tuple[DirectionalLinkage, ...]] = {}
-    bound = {id(link): link.bind(by_name) for link in part.linkages}
-    for name, linked in part.links.items():
-        remaining = tuple(bound[id(link)] for link in linked if id(link) in ids)
-        if remaining:
-            links[name] = remaining
-    constraints = tuple(c.bind(by_name) for c in part.constraints if id(c) in ids)
-    try:
-        return PartProgram(Part(features, constraints, links), x).is_empty()
-    except SolverError:
-        return False  # not proved
-
-
-def _unlimited(feature: Feature, x: float, wide: float) -> Feature:
-    """The feature free to move anywhere in its type."""
-    free = feature.but(actionable=True, direction=None, max_increase=None, max_decrease=None, distribution=None)
-    if feature.type not in ("integer", "real"):
-        return free.but(bounds=None)
-    middle = x if math.isfinite(x) else 0.0
-    return free.but(bounds=(math.floor(middle - wide), math.ceil(middle + wide)))
-
-
-def rejection_sample(
-    part: Part,
-    x: Mapping[str, float],
-    n: int,
-    rng: np.random.Generator,
-    budget: int = 100_000,
-    *,
-    program: PartProgram | None = None,
-) -> dict[str, FloatArray]:
-    """Draw n changes as the paper does (Alg. 1): propose from the box, ask the solver, keep what is feasible.
-
-    Parameters
-    ----------
-    part, x
-        What is drawn, from where.
-    n
-        How many draws.
-    rng
-        Where randomness comes from.
-    budget
-        How many proposals at most; past it a `DrawError` tells the acceptance seen.
-    program
-        A program of this part at x, if there is one already.
-    """
-    program = PartProgram(part, x) if program is None else program
-    kept: dict[str, FloatArray] = {name: np.zeros(n) for name in part.names}
-    boxes = [(f.name, *program.box[f.name], f.discrete) for f in part.features]
-    if any(low > high for _, low, high, _ in boxes):
-        raise EmptyError("no action is feasible", where=f"part {', '.join(part.names)}")
-    done = 0
-    for tries in range(budget + 1):
-        if done == n:
-            return kept
-        if tries == budget:
-            break
-        proposal = {
-            name: low
-            if low == high
-            else float(rng.integers(int(low), int(high) + 1))
-            if discrete
-            else float(rng.uniform(low, high))
-            for name, low, high, discrete in boxes
-        }
-        if program.feasible(proposal):
-            for name, value in proposal.items():
-                kept[name][done] = value
-            done += 1
-    raise DrawError(
-        "the budget of proposals is spent",
-        where=f"part {', '.join(part.names)}",
-        got=f"{done} of {budget} accepted, {n} needed",
-        remedy="raise the budget, or draw by construction (method auto)",
-    )

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from budge.constraints.links import induced
 from budge.errors import DrawError
 from budge.parts import Part
 from budge.reach.core import change_interval, listed_values, supported_values
@@ -130,7 +131,7 @@ class Rejection:
                 own = self._between(rng, low, high, n, feature.discrete)
                 others = {m: np.zeros(n) for m in self.names if m not in change}
                 action = self.part.own_actions(self.x, {**change, **others}, dict.fromkeys(self.names, 0.0))
-                change[name] = own + sum(link.interval(name, self.x, action)[0] for link in links)
+                change[name] = own + induced(name, links, {m: np.asarray(value) for m, value in self.x.items()}, action)[0]
             else:
                 low, high = change_interval(self.part, name, self.x, {}, self.names)
                 change[name] = self._between(rng, low, high, n, feature.discrete)
