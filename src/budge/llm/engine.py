@@ -33,7 +33,17 @@ _REMEDIES = {
     403: "this key may not do that",
     404: "look at the model's name and base_url=",
 }
-_tries: ContextVar[list[int]] = ContextVar("budge_llm_tries")
+
+
+@dataclass
+class _Question:
+    """One call under way: how often it was tried, and what the server sent last."""
+
+    tries: int = 0
+    seen: Any = None
+
+
+_question: ContextVar[_Question] = ContextVar("budge_llm_question")
 
 
 class _GarbledError(Exception):
@@ -170,24 +180,24 @@ class Engine:
             seed=seed if options.send_seed else None, max_connections=options.concurrency,
             max_retries=options.patience.attempts - 1, attempt_timeout=options.patience.timeout,
         )  # fmt: skip
-        tries = [0]
-        token = _tries.set(tries)
+        question = _Question()
+        token = _question.set(question)
         try:
             output = await target.generate([ChatMessageUser(content=text)], config=config, cache=False)
         except Exception as error:
-            return self._failed(_last(error), error, text, tries[0])
+            return self._failed(_last(error), error, text, question.tries)
         finally:
-            _tries.reset(token)
+            _question.reset(token)
         told = output.usage
         known = told is not None and (told.input_tokens or told.output_tokens)
         usage = _usage(told) if known else self._most(text)
-        completion = self._redact(output.completion)
+        completion = output.completion
         why = ""
         if not completion.strip():
             why = f"the answer is empty (stopped by {output.stop_reason})"
         elif output.stop_reason == "model_length" and not known:  # Inspect turns a refused request into this
             why = "the prompt is too long for the model"
-        return Reply(completion, usage, tries[0], why, completion if why else "", str(output.stop_reason))
+        return Reply(completion, usage, question.tries, why, completion if why else "", str(output.stop_reason))
 
     def _failed(self, last: BaseException, outer: Exception, text: str, tries: int) -> Reply:
         """What a call that raised amounts to: no answer in what came, nothing for now, or the end."""
@@ -244,15 +254,17 @@ class Engine:
 
     def _meter_calls(self, label: str, api: Any) -> None:
         """Put ourselves before the provider's `generate`: the one place through which every try passes."""
+        from inspect_ai.model import ModelOutput
         from tenacity.wait import wait_base
 
         inner, judge_retry, patience = api.generate, api.should_retry, self.options.patience
+        inner_note = getattr(api, "on_response", None)
 
         async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
             text = "\n".join(message.text for message in input)
             reserve = self.meter.take(label, text, self.options.max_tokens)
-            tries = _tries.get([0])
-            tries[0] += 1
+            question = _question.get(_Question())
+            question.tries, question.seen = question.tries + 1, None
             usage: Usage | None = None
             try:
                 result = await inner(input=input, tools=tools, tool_choice=tool_choice, config=config)
@@ -260,9 +272,12 @@ class Engine:
                 if isinstance(output, Exception):
                     raise output
                 if not output.choices:
-                    raise _GarbledError("the answer holds no completion", self._redact(_seen()))
+                    raise _GarbledError("the answer holds no completion", self._without_keys(_written(question.seen)))
                 known = output.usage is not None and (output.usage.input_tokens or output.usage.output_tokens)
                 usage = _usage(output.usage) if known else self._most(text)
+                if (clean := self._without_keys(output.completion)) != output.completion:
+                    result = ModelOutput.from_content(output.model, clean, stop_reason=output.stop_reason)
+                    result.usage = output.usage
                 return result
             except Exception as error:
                 raise self._told(error, judge_retry) from None
@@ -275,35 +290,33 @@ class Engine:
                 error = outcome.exception() if outcome is not None and outcome.failed else None
                 return patience.wait(retry_state.attempt_number, getattr(error, "retry_after", None))
 
+        def note(response: Any) -> None:
+            _question.get(_Question()).seen = response
+            if inner_note is not None:
+                inner_note(response)
+
+        if inner_note is not None:  # of OpenAI-compatible providers: the body before it is read
+            api.on_response = note
         api.generate = generate
         api.retry_wait = Wait
         api.should_retry = lambda error: isinstance(error, _GarbledError | _PassingError)
 
     def _told(self, error: Exception, judge_retry: Any) -> Exception:
         """The provider's error in our words: passing, garbled, or final; without keys."""
+        _forget_call()
         if isinstance(error, _GarbledError | CapReachedError):
-            _forget_call()
             return error
-        status = getattr(error, "status_code", None)
         message = self._redact(f"{type(error).__name__}: {error}")
         if isinstance(error, json.JSONDecodeError):
-            _forget_call()
-            return _GarbledError("the answer is no JSON", self._redact(error.doc))
+            return _GarbledError("the answer is no JSON", self._without_keys(error.doc))
         if "non-ChatCompletion response" in str(error):
-            _forget_call()
-            return _GarbledError("the answer is no completion", self._redact(str(error).split("response: ", 1)[-1]))
+            return _GarbledError("the answer is no completion", self._without_keys(str(error).split("response: ", 1)[-1]))
         decision = judge_retry(error)
         if decision:
-            _forget_call()
             return _PassingError(message, getattr(decision, "retry_after", None))
-        if (
-            status is None
-            and isinstance(error, TypeError | KeyError | IndexError | AttributeError | ValueError)
-            and (raw := _seen())
-        ):
-            _forget_call()
-            return _GarbledError("the answer holds no completion", self._redact(raw))
-        _forget_call()
+        status, seen = getattr(error, "status_code", None), _question.get(_Question()).seen
+        if seen is not None and not isinstance(status, int):
+            return _GarbledError("the answer holds no completion", self._without_keys(_written(seen)))
         code = status if isinstance(status, int) else None
         return _RefusedError(f"the endpoint refused: {message}" if code else f"the model failed: {message}", code)
 
@@ -315,6 +328,12 @@ class Engine:
     def _redact(self, text: str) -> str:
         keys = {str(number): key for number, key in enumerate(self._secrets) if key != "none"}
         return Transport(url="http://localhost/", headers=keys).redact(text)
+
+    def _without_keys(self, text: str) -> str:
+        """What a model or a server said, to the letter but for keys."""
+        for key in sorted({key for key in self._secrets if len(key) >= 8}, key=len, reverse=True):
+            text = text.replace(key, "***")
+        return text
 
     def _where(self) -> str:
         return Transport(url=self.options.base_url).shown if self.options.base_url else ""
@@ -356,24 +375,16 @@ def _usage(told: Any) -> Usage:
     return Usage(int(told.input_tokens + cached), int(told.output_tokens))
 
 
-def _event() -> Any:
-    from inspect_ai.event import ModelEvent
-    from inspect_ai.log import transcript
-
-    events = transcript().events
-    return next((event for event in reversed(events) if isinstance(event, ModelEvent)), None)
-
-
-def _seen() -> str:
-    """What the server sent, as far as Inspect has noted it for the call under way."""
-    event = _event()
-    response = event.call.response if event is not None and event.call is not None else None
-    return json.dumps(response, default=str, ensure_ascii=False) if response else ""
+def _written(response: Any) -> str:
+    return json.dumps(response, default=str, ensure_ascii=False) if response is not None else ""
 
 
 def _forget_call() -> None:
     """A failed call is not kept in Inspect's log with its body: servers echo keys."""
-    event = _event()
+    from inspect_ai.event import ModelEvent
+    from inspect_ai.log import transcript
+
+    event = next((event for event in reversed(transcript().events) if isinstance(event, ModelEvent)), None)
     if event is not None:
         event.call = None
 

@@ -110,7 +110,7 @@ class Steps:
             return kept
         if answer["why"]:
             verdict = Judgement(None, answer["why"], answer["text"])
-        elif self.fatal or self.stopped:
+        elif self.fatal:
             return None
         else:
             ask = self._ask(f"judge {draw.key}", decode_seed(self.seed, draw, "llm judge"), "judge", call)
@@ -185,6 +185,8 @@ class Steps:
             place = f"ask {number:04d} {key}"
             kept = self.store.get(place)
             if kept is None or kept["question"] != text:
+                if self.stopped:
+                    raise CapReachedError(self.stopped)
                 reply = await call(model, text, role=role, seed=(seed + number) % (2**31 - 1))
                 if kept is None:
                     kept = {"question": text, "model": model or role, **_told(reply)}
