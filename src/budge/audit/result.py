@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from budge.models import Predictor
 
 if TYPE_CHECKING:
     from budge.audit.design import Design
+    from budge.report.figures import Figure
 
 __all__ = ["COLUMNS", "Audit", "Context"]
 
@@ -34,6 +35,7 @@ class Context:
     X: Any
     im: Any
     source: Source
+    target: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Audit:
     changes: Mapping[str, Mapping[Any, Record]] = field(default_factory=dict, repr=False)
     notes: tuple[Problem, ...] = ()
     context: Context | None = field(default=None, repr=False, compare=False)
+    moved: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(
@@ -132,6 +135,10 @@ class Audit:
 
     def change(self, label: Any, *, model: str | None = None) -> pd.DataFrame:
         """What the witness changes: feature, from, to."""
+        if self.context is None and self.moved:  # a loaded run keeps what its witnesses changed
+            name = self._named(model)
+            self._row(label, name)
+            return pd.DataFrame(self.moved.get(name, {}).get(label, []), columns=["feature", "from", "to"])
         point = self.witness(label, model=model)
         if point is None:
             return pd.DataFrame(columns=["feature", "from", "to"])
@@ -178,6 +185,47 @@ class Audit:
 
         return save_audit(self, folder, overwrite=overwrite)
 
+    def to_html(
+        self, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None,
+        sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Callable[[int, int], None] | None = None,
+    ) -> Path:  # fmt: skip
+        """Write a report that a regulator can read and print: one file, no network.
+
+        Parameters
+        ----------
+        path
+            The file; one that exists is refused unless `overwrite`.
+        live
+            Whether the file carries draws of the relaxed sets, so that constraints can be switched off in it. ``auto``: where the
+            model and the people are at hand.
+        by
+            Columns of the people by which verdicts are shown.
+        people
+            How many people, at random, the switches work on; those worth looking at come on top.
+        ablation, sensitivity
+            Results of stress tests to show.
+        title
+            What the report is called.
+        progress
+            Called with (steps done, steps in all).
+
+        Examples
+        --------
+        >>> import pandas as pd, budge, tempfile, pathlib
+        >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9), max_increase=3)])
+        >>> X = pd.DataFrame({"income": [1, 2, 5]})
+        >>> audit = budge.audit(lambda t: (t["income"] > 4).astype(int), X, im, target=1)
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> audit.to_html(folder / "report.html").name
+        'report.html'
+        """
+        from budge.report.document import write_report
+
+        return write_report(
+            self, path, live=live, by=by, people=people, ablation=ablation, sensitivity=sensitivity, title=title, overwrite=overwrite,
+            progress=progress,
+        )  # fmt: skip
+
     @classmethod
     def load(cls, folder: str | Path) -> Audit:
         """Read a run; what was changed on disk since is an error that names the file."""
@@ -194,10 +242,40 @@ class Audit:
     def __str__(self) -> str:
         return "\n".join(str(self.summary(name)) for name in self.models)
 
-    def _repr_html_(self) -> str:
-        from html import escape
+    def plot(
+        self, kind: Literal["cdf", "verdicts", "person", "how_much"] = "cdf", *, by: Any = None, label: Any = None, model: str | None = None,
+        most: int = 2000,
+    ) -> Figure:  # fmt: skip
+        """A figure: SVG in notebooks and files, matplotlib on request.
 
-        return f"<p>{escape(str(self))}</p>{self.table.head(20).to_html()}"
+        Parameters
+        ----------
+        kind
+            ``cdf``: how responsiveness is distributed; ``verdicts``: their shares, by group with `by`; ``person``: the reachable points
+            of the person of that `label`; ``how_much``: how far her output moves.
+        by
+            A column of the people, or one value a person.
+        label, model
+            Which person, and which model where there are several.
+        most
+            Points of a person that are shown, at most.
+
+        Examples
+        --------
+        >>> import pandas as pd, budge
+        >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+        >>> audit = budge.audit(lambda t: (t["income"] > 4).astype(int), pd.DataFrame({"income": [1, 7]}), im, target=1)
+        >>> audit.plot("person", label=0).title
+        'Person 0: 5 of 10 reachable points attain the target'
+        """
+        from budge.report.figures import audit_figure
+
+        return audit_figure(self, kind, by=by, label=label, model=model, most=most)
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=self.table, figure=self.plot)
 
     def _named(self, model: str | None) -> str:
         if model is None:

@@ -25,7 +25,7 @@ from budge.models import Predictor, as_predictor, check_contract
 from budge.reach.draw import invalid_error
 from budge.reach.status import broken_people
 
-__all__ = ["make_source", "predictors_of", "run_audit"]
+__all__ = ["data_digest", "make_source", "predictors_of", "run_audit"]
 
 BLOCK_ROWS = 100_000
 Progress = Callable[[int, int], None]
@@ -70,7 +70,7 @@ def run_audit(
         source, predictors, design, before, asked, info, n_jobs=n_jobs, engine=engine, block_people=block_people, journal=journal,
         overwrite=overwrite, progress=progress,
     )  # fmt: skip
-    result = Audit.of(records, before, source, design, info, Context(predictors, X, im, source), notes)
+    result = Audit.of(records, before, source, design, info, Context(predictors, X, im, source, design.target), notes)
     _complete(result, design)
     return result
 
@@ -192,9 +192,6 @@ def _info(
 ) -> dict[str, Any]:
     """What it takes to understand and repeat the run."""
     keys = source.keys()
-    data = blake2b(b"".join(k.to_bytes(16, "little") for k in keys), digest_size=16)
-    if isinstance(source, TableSource):
-        data.update(pd.util.hash_pandas_object(source.frame, index=True).to_numpy().tobytes())
     spec: Any = None
     digest = getattr(im, "digest", None)
     if isinstance(im, InteractionModel):
@@ -217,12 +214,21 @@ def _info(
         "measure": getattr(im, "measure", None),
         "spec": spec,
         "spec_digest": digest if isinstance(digest, str) else None,
-        "data_digest": data.hexdigest(),
+        "data_digest": data_digest(source),
         "people": len(source),
         "twins": len(keys) - len(set(keys)),
         "models": {name: p.describe() for name, p in predictors.items()},
         "model_digests": {name: p.digest() for name, p in predictors.items()},
     }
+
+
+def data_digest(source: Source) -> str:
+    """A digest of the people: their content, labels and order."""
+    keys = source.keys()
+    found = blake2b(b"".join(k.to_bytes(16, "little") for k in keys), digest_size=16)
+    if isinstance(source, TableSource):
+        found.update(pd.util.hash_pandas_object(source.frame, index=True).to_numpy().tobytes())
+    return found.hexdigest()
 
 
 def _complete(result: Audit, design: Design) -> None:

@@ -14,14 +14,16 @@ import numpy as np
 import pandas as pd
 
 from budge.audit import audit as audit_people
-from budge.errors import InputError, OutputExistsError, StorageError
+from budge.audit.sources import TableSource
+from budge.errors import InputError, OutputExistsError, Problem, StorageError
+from budge.features import Feature
 from budge.interaction import InteractionModel
 from budge.targets import from_dict
 
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["load_audit", "replay", "save_audit"]
+__all__ = ["load_audit", "moved_of", "replay", "save_audit"]
 
 RECORD = "audit.json"
 
@@ -75,6 +77,8 @@ def _write(audit: Audit, folder: Path) -> None:
         "dtypes": kinds,
         "witnesses": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in audit.witnesses.items()},
         "changes": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in audit.changes.items()},
+        "moved": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in moved_of(audit).items()},
+        "notes": [p.to_dict() for p in audit.notes],
         "files": {data.name: _digest(data)},
     }
     body = json.dumps(record, indent=1, ensure_ascii=False)
@@ -133,7 +137,43 @@ def load_audit(folder: str | Path) -> Audit:
         record["info"],
         {name: {_key(k): v for k, v in found} for name, found in record["witnesses"].items()},
         {name: {_key(k): v for k, v in found} for name, found in record["changes"].items()},
+        tuple(Problem(**note) for note in record.get("notes", ())),  # runs saved before had neither notes nor moves
+        moved={name: {_key(k): _moves(v) for k, v in found} for name, found in record.get("moved", {}).items()},
     )
+
+
+def moved_of(audit: Audit) -> dict[str, dict[Any, list[list[Any]]]]:
+    """What every witness changes, as (feature, from, to): computed where the people are at hand, else as it was saved."""
+    context = audit.context
+    if context is None or not isinstance(context.source, TableSource):
+        return {name: dict(found) for name, found in audit.moved.items()}
+    source = context.source
+    place: dict[Any, int] = {}
+    for i, label in enumerate(source.labels):
+        place.setdefault(label, i)
+    features = source.model.features
+    result: dict[str, dict[Any, list[list[Any]]]] = {}
+    for name, found in audit.witnesses.items():
+        rows: dict[Any, list[list[Any]]] = {label: [] for label in found}
+        if found:
+            reached = np.array(list(found.values()), dtype=float)
+            starts = source.values[[place[label] for label in found]]
+            labels = list(found)
+            for i, j in np.argwhere((reached != starts) & ~(np.isnan(reached) & np.isnan(starts))).tolist():
+                rows[labels[i]].append([features[j].name, _shown(features[j], starts[i, j]), _shown(features[j], reached[i, j])])
+        result[name] = rows
+    return result
+
+
+def _shown(feature: Feature, value: float) -> Any:
+    """A number inside budge as the caller knows it."""
+    if feature.levels is not None and not np.isnan(value):
+        return feature.levels[int(value)]
+    return int(value) if feature.discrete and not np.isnan(value) else float(value)
+
+
+def _moves(saved: list[Any]) -> list[list[Any]]:
+    return [[_read(cell) for cell in row] for row in saved]
 
 
 def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Audit:

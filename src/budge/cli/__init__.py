@@ -16,7 +16,7 @@ from budge.errors import BudgeError, Problem
 __all__ = ["app", "echo_json", "main"]
 
 #: One module a command; each has ``register(app)``.
-COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "study", "serve")
+COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "report", "study", "serve", "llm")
 
 app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 
@@ -40,7 +40,7 @@ def main(argv: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     as_json = "--json" in arguments
     try:
-        result = app(args=arguments, standalone_mode=False, prog_name="budge")
+        result = app(args=arguments, standalone_mode=False, prog_name="budge", obj=tuple(arguments))
     except BudgeError as error:
         _refuse(type(error).__name__, error.problems, as_json=as_json, text=str(error))
         return error.exit_code

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import progress_bar, read_people, say, show_table
+from budge.cli.shared import as_typed, progress_bar, read_people, say, show_table
 from budge.errors import InputError, nearest
 
 __all__ = ["register"]
@@ -96,6 +97,7 @@ def audit(
             max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
             check=predictions is None,
         )  # fmt: skip
+    result = replace(result, info={**result.info, "command": as_typed()})
     if out is not None:
         result.save(out, overwrite=True)
     gates = [gate(result.table, condition) for condition in fail_if or ()]

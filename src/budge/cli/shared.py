@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 from budge.cli.terminal import progress_bar, say, show_table
 from budge.errors import DataError, InputError, MissingDependencyError, StorageError, nearest
 
-__all__ = ["people_of", "progress_bar", "read_people", "say", "show_table"]
+__all__ = ["as_typed", "people_of", "progress_bar", "read_people", "say", "show_table"]
 
 
 def read_people(path: Path) -> pd.DataFrame:
@@ -29,6 +30,15 @@ def read_people(path: Path) -> pd.DataFrame:
     from budge.spec import read_table
 
     return read_table(path)
+
+
+def as_typed() -> str:
+    """The command as it was typed, so that a run can say how to repeat it."""
+    import click
+
+    context = click.get_current_context(silent=True)
+    given = None if context is None else context.find_root().obj
+    return shlex.join(["budge", *given]) if isinstance(given, tuple) else ""
 
 
 def people_of(data: Path, drop: Sequence[str] | None) -> pd.DataFrame:

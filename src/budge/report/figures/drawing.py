@@ -199,7 +199,7 @@ class Figure:
         self, axis: Literal["x", "y"], values: Sequence[float], names: Sequence[object] | None = None, *, grid: bool = True
     ) -> None:
         """Numbers along an axis, or names in their place; long names of a y-axis are cut to the room at the left."""
-        words = [f"{v:g}" for v in values] if names is None else [clean(name) for name in names]
+        words = [f"{v:,.10g}" for v in values] if names is None else [clean(name) for name in names]
         room = self.left - 14 - (18 if self.y_label else 0)
         shown = [shortened(word, room) if axis == "y" else word for word in words]
         self.ticks.append(Ticks(axis, tuple(map(float, values)), tuple(shown), grid, tuple(words)))

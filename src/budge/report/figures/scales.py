@@ -33,12 +33,10 @@ def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
     >>> round_ticks(3, 3)
     [3]
     """
-    if not (isfinite(low) and isfinite(high)) or high <= low:
+    if not (isfinite(low) and isfinite(high)) or high - low <= 1e-9 * max(abs(low), abs(high)):
         return [low]
     least = (high - low) / most
-    size = 10.0 ** floor(log10(least)) if least > 0 else 0.0
-    if not size:  # the range is too narrow for floating point
-        return [low]
+    size = 10.0 ** floor(log10(least))
     step = next(size * k for k in (1, 2, 2.5, 5, 10) if size * k >= least * (1 - 1e-9))
     digits = max(0, 2 - floor(log10(step)))
     return [round(k * step, digits) + 0.0 for k in range(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1)]

@@ -1,0 +1,145 @@
+"""``budge report``: a saved run as one file that a regulator can read and print."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.shared import people_of, progress_bar, read_people, say
+from budge.errors import InputError, OutputExistsError, StorageError, nearest
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("report")(_report)
+
+
+def _report(
+    run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file to write; report.html in the run's folder unless given.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The people of the run, for groups and for switches.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each), for switches.")] = None,
+    by: Annotated[list[str] | None, typer.Option(help="Show verdicts by this column of the data.")] = None,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Relax each constraint in turn and show what it does; needs --model and --data.")] = False,
+    ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
+    sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
+    live: Annotated[bool, typer.Option("--live/--no-live", help="Carry draws, so that constraints can be switched off in the file.")] = True,
+    people: Annotated[int, typer.Option(help="How many people, at random, the switches work on.")] = 40,
+    title: Annotated[str, typer.Option(help="What the report is called.")] = "",
+    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Write a report of a saved run: one file, no network, to read, to print and to try things out."""
+    from budge.audit.result import Audit
+    from budge.report.document import write_report
+    from budge.report.saved import ablation_from, sensitivity_from
+
+    place = out if out is not None else run / "report.html"
+    if place.exists() and not overwrite:
+        raise OutputExistsError("exists already", where=str(place), remedy="choose another name with --out, or --overwrite")
+    if model and data is None:
+        raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
+    if ablate and not model:
+        raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
+    found = Audit.load(run)
+    everything = None if data is None else read_people(data)
+    groups = _groups(everything, by)
+    stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
+    if ablation is not None:
+        stress["ablation"] = ablation_from(_record(ablation), where=str(ablation))
+    if sensitivity is not None:
+        stress["sensitivity"] = sensitivity_from(_record(sensitivity), where=str(sensitivity))
+    if data is not None:
+        table = people_of(data, drop)
+        if model:
+            found = found.replay(_models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
+            if ablate:
+                stress["ablation"] = _ablated(found, quiet=quiet or as_json)
+        else:
+            _same_people(found, table)
+    with progress_bar("switches", quiet=quiet or as_json) as progress:
+        write_report(
+            found, place, live="auto" if live else False, by=groups, people=people, title=title, overwrite=overwrite, progress=progress, **stress
+        )
+    if as_json:
+        echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table), "live": bool(model) and live})
+    elif not quiet:
+        say(f"Wrote {place} ({place.stat().st_size / 1e6:.1f} MB).")
+        if live and not model:
+            say("Constraints cannot be switched off in it: the model and the people are not in a saved run. Give --model and --data for that.")
+
+
+def _record(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise StorageError("there is no such file", where=str(path)) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"is not a record in JSON: {error}", where=str(path), remedy="write it with --json") from None
+
+
+def _groups(everything: Any, by: Sequence[str] | None) -> list[Any]:
+    if not by:
+        return []
+    if everything is None:
+        raise InputError("groups need the people", where="--by", got=list(by), remedy="give --data")
+    for column in by:
+        if column not in everything.columns:
+            raise InputError("no such column", where="--by", got=column, remedy=nearest(column, map(str, everything.columns)))
+    return [everything[column] for column in by]
+
+
+def _models(given: Sequence[str], names: Sequence[str], **options: Any) -> Any:
+    """The models of the run by name."""
+    from budge.models import as_predictor
+
+    def load(path: str) -> Any:
+        return as_predictor(path, trust=options["trust"], output=options["output"], threshold=options["cutoff"])
+
+    if len(names) == 1 and len(given) == 1:
+        return load(given[0]) if names[0] == "model" else {names[0]: load(given[0].removeprefix(f"{names[0]}="))}
+    named = dict(text.split("=", 1) for text in given if "=" in text)
+    if set(named) != set(names):
+        raise InputError("the run has several models", where="--model", got=list(given), remedy=" ".join(f"--model {n}=FILE" for n in names))
+    return {name: load(named[name]) for name in names}
+
+
+def _same_people(found: Any, table: Any) -> None:
+    """Groups of other people would be groups of nobody."""
+    from budge.audit.run import data_digest, make_source
+    from budge.interaction import InteractionModel
+
+    if found.info.get("spec") is None:
+        return
+    source = make_source(InteractionModel.from_spec(found.info["spec"]), table, "keep")
+    if data_digest(source) != found.info["data_digest"]:
+        raise InputError(
+            "these are not the people of the run: the digest differs", where="--data", got=data_digest(source),
+            remedy=f"the run had {found.info['data_digest']}; columns that are not for the model are left out with --drop",
+        )  # fmt: skip
+
+
+def _ablated(found: Any, *, quiet: bool) -> Any:
+    from budge.stress import ablate
+
+    context, design = found.context, found.info["design"]
+    if len(found.models) > 1:
+        raise InputError("several models were audited, and an ablation is of one", where="--ablate", remedy="give --ablation FILE")
+    with progress_bar("relaxations", quiet=quiet) as progress:
+        return ablate(
+            next(iter(context.predictors.values())), context.X, context.im, target=context.target, threshold=design["threshold"],
+            alpha=design["alpha"], seed=design["seed"], population=found.info["population"], on_invalid=design["on_invalid"], check=False,
+            progress=progress,
+        )  # fmt: skip

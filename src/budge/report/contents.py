@@ -1,0 +1,282 @@
+"""What a report shows, gathered from an audit: values for the template, and the data that its script works on."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from budge.audit.result import Audit
+from budge.audit.sources import TableSource
+from budge.audit.storage import moved_of
+from budge.errors import BudgeError, InputError
+from budge.interaction import InteractionModel
+from budge.report import figures, words
+from budge.report.people import columns_of, notable, number, shown
+
+__all__ = ["contents"]
+
+FIRST_ROWS = 200  # that are there without JavaScript
+Progress = Callable[[int, int], None]
+
+
+def contents(
+    audit: Audit, *, live: Any, by: Sequence[Any], people: int, ablation: Any, sensitivity: Any, title: str, progress: Progress | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(values for the template, data for the script)."""
+    im = _model(audit)
+    moved = moved_of(audit)
+    some = notable(audit, moved)
+    switched, why_not = _live(audit, live, people, [person.label for person in some], progress)
+    data: dict[str, Any] = {"table": columns_of(audit, moved), "live": None, "design": _design(audit)}
+    notes = [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else [])
+    if switched is not None:
+        from budge.report.live import live_record
+
+        data["live"] = live_record(switched, [_places(audit.of_model(name)) for name in audit.models], shown)
+        notes += list(switched.notes)
+    view = {
+        "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
+        "info": audit.info,
+        "design": audit.info["design"],
+        "asked": words.asked(audit),
+        "models": [_findings(audit, name) for name in audit.models],
+        "cdf": _drawn(lambda: figures.cdf(audit)),
+        "spread": _drawn(lambda: figures.verdicts(audit)),
+        "description": None if im is None else _description(im),
+        "partition": None if im is None else _drawn(lambda: figures.partition(im)),
+        "measure": words.measure(audit, im),
+        "guarantees": words.guarantees(audit),
+        "covers": words.covers(audit),
+        "open": words.leaves_open(audit),
+        "assumptions": words.assumptions(audit),
+        "groups": [_group(audit, column) for column in by],
+        "notable": [_person(audit, person) for person in some],
+        "rows": _rows(audit, moved),
+        "total": len(audit.of_model(audit.models[0])),
+        "first": FIRST_ROWS,
+        "live": None if switched is None else _switches(data["live"], switched),
+        "why_not_live": why_not,
+        "stress": _stress(ablation, sensitivity),
+        "notes": notes,
+        "facts": _facts(audit),
+        "command": _command(audit),
+        "code": _code(audit),
+        "spec": _spec(im),
+        "percent": words.percent,
+        "number": number,
+        "shown": shown,
+    }
+    return view, data
+
+
+def _places(rows: pd.DataFrame) -> dict[Any, int]:
+    """Where each label stands, the first time."""
+    found: dict[Any, int] = {}
+    for i, label in enumerate(rows.index):
+        found.setdefault(label, i)
+    return found
+
+
+def _model(audit: Audit) -> InteractionModel | None:
+    if audit.context is not None:
+        return audit.context.im if isinstance(audit.context.im, InteractionModel) else None
+    spec = audit.info.get("spec")
+    return None if spec is None else InteractionModel.from_spec(spec)
+
+
+def _live(audit: Audit, wanted: Any, people: int, also: Sequence[Any], progress: Progress | None) -> tuple[Any, str]:
+    """The draws for the switches, or why there are none."""
+    from budge.report.live import make_live, why_not
+
+    if wanted is False or people == 0:
+        return None, "they were not asked for"
+    reason = why_not(audit)
+    if reason and wanted is True:
+        raise InputError(reason, where="live", remedy="give the model and the people, or live=False")
+    if reason:
+        return None, reason
+    try:
+        found = make_live(audit, people=people, also=list(also), progress=progress)
+    except BudgeError as error:
+        if wanted is True:
+            raise
+        return None, str(error)
+    return (found, "") if found.board.toggles else (None, "there is nothing to switch off: every feature is free and nothing is constrained")
+
+
+def _design(audit: Audit) -> dict[str, Any]:
+    design = audit.info["design"]
+    return {"threshold": design["threshold"], "alpha": design["alpha"], "claim": design["claim"]}
+
+
+def _drawn(make: Callable[[], Any]) -> Any:
+    """A figure as inline SVG; a report without a figure is still a report."""
+    from markupsafe import Markup
+
+    try:
+        return Markup(make().svg(standalone=False))
+    except BudgeError:
+        return None
+
+
+def _findings(audit: Audit, name: str) -> dict[str, Any]:
+    found = audit.summary(name)
+    order = ("below", "above", "inconclusive")
+    others = [v for v in found.verdicts if v not in order]
+    total = max(found.people, 1)
+    return {
+        "name": name,
+        "people": found.people,
+        "cards": [
+            {"verdict": v, "count": found.verdicts.get(v, 0), "share": words.percent(found.verdicts.get(v, 0) / total)} for v in (*order, *others)
+        ],
+        "sentences": str(found).split("\n"),
+        "mean": found.mean_rho,
+        "methods": dict(found.methods),
+        "adjusted": len(audit.people(audit.info["design"]["claim"], model=name)),
+        "describe": audit.info["models"].get(name, ""),
+    }
+
+
+def _description(im: InteractionModel) -> dict[str, Any]:
+    told = im.describe()
+    return {
+        "title": told.title, "rows": told.rows, "constraints": told.constraints, "effects": told.effects, "sizes": len(im.features),
+        "parts": len(im.parts),
+    }  # fmt: skip
+
+
+def _group(audit: Audit, column: Any) -> dict[str, Any]:
+    """Verdicts by one column, for every model."""
+    tables = {name: audit.by(column, model=name).reset_index() for name in audit.models}
+    return {
+        "name": str(column if isinstance(column, str) else getattr(column, "name", None) or "group"),
+        "tables": {name: rows.to_dict(orient="records") for name, rows in tables.items()},
+        "figures": {name: _drawn(lambda name=name: figures.verdicts(audit, by=column, model=name)) for name in audit.models},  # type: ignore[misc]
+    }
+
+
+def _person(audit: Audit, person: Any) -> dict[str, Any]:
+    row = person.row
+    able = audit.context is not None and isinstance(audit.context.source, TableSource) and row["method"] in ("exact", "sample")
+    return {
+        "figure": _drawn(lambda: figures.person(audit, person.label, model=person.model)) if able else None,
+        "label": shown(person.label), "model": person.model if len(audit.models) > 1 else "", "why": person.why, "verdict": row["verdict"],
+        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row), "moves": person.moves,
+    }  # fmt: skip
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """One person's numbers in words."""
+    if row["method"] == "none":
+        return f"status {row['status']}"
+    if row["method"] == "exact":
+        return f"{row['hits']:,} of {row['n']:,} reachable points attain the target: ρ = {number(row['rho'])}, exactly"
+    return f"{row['hits']:,} of {row['n']:,} draws attain the target: ρ is between {number(row['low'])} and {number(row['high'])}"
+
+
+def _rows(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> list[dict[str, Any]]:
+    """The first people, for readers without JavaScript and for print."""
+    name = audit.models[0]
+    found = moved.get(name, {})
+    rows = audit.of_model(name).head(FIRST_ROWS)
+    return [
+        {
+            "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
+            "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"], "method": row["method"],
+            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{shown(f)}: {shown(a)} → {shown(b)}" for f, a, b in found.get(label, ())),
+        }
+        for label, row in rows.iterrows()
+    ]  # fmt: skip
+
+
+def _switches(record: Mapping[str, Any], found: Any) -> dict[str, Any]:
+    kinds = {"constraint": "Joint constraints", "direction": "Directions", "steps": "Step limits", "immutability": "What cannot be changed"}
+    groups = [
+        {"title": title, "switches": [(i, t) for i, t in enumerate(record["toggles"]) if t["kind"] == kind]} for kind, title in kinds.items()
+    ]
+    return {
+        "groups": [g for g in groups if g["switches"]],
+        "left_out": list(found.board.left_out),
+        "people": [{"label": p["label"], "at": i} for i, p in enumerate(record["people"])],
+        "meant": sum(p["mean"] for p in record["people"]),
+        "models": record["models"],
+        "draws": record["draws"],
+        "least": record["least"],
+    }
+
+
+def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"ablation": None, "sensitivity": None}
+    if ablation is not None:
+        found["ablation"] = {
+            "sentences": str(ablation).split("\n"), "figure": _drawn(lambda: figures.gains(ablation)),
+            "rows": ablation.ranking.head(40).astype(object).to_dict(orient="records"), "more": max(len(ablation.ranking) - 40, 0),
+        }  # fmt: skip
+    if sensitivity is not None:
+        found["sensitivity"] = {
+            "sentences": str(sensitivity).split("\n"), "figure": _drawn(lambda: figures.tornado(sensitivity)),
+            "rows": sensitivity.by_member.head(60).astype(object).to_dict(orient="records"),
+        }  # fmt: skip
+    return found
+
+
+def _facts(audit: Audit) -> list[tuple[str, str]]:
+    """What identifies the run."""
+    info, design = audit.info, audit.info["design"]
+    facts = [("Audited", info["when"]), ("budge", info["version"])]
+    facts += [(label, info[key]) for label, key in (("Python", "python"), ("NumPy", "numpy"), ("pandas", "pandas")) if info.get(key)]
+    facts += [("Digest of the interaction model", info["spec_digest"] or "not known"), ("Digest of the people", info["data_digest"])]
+    for name, digest in info.get("model_digests", {}).items():
+        facts.append((f"Digest of {name}", digest or "not known: the model is a Python function or gives none"))
+    facts += [("Seed", str(design["seed"])), ("Stream", design["purpose"]), ("Draws for a person who is not listed", f"{design['n']:,} ({design['why_n']})")]
+    facts.append(("Listed up to", f"{design['exact_limit']:,} points" if design["method"] != "sample" else "never: all were drawn"))
+    return [(str(a), str(b)) for a, b in facts]
+
+
+def _command(audit: Audit) -> str:
+    """The command that repeats the run: as it was typed, or as it would be."""
+    if audit.info.get("command"):
+        return str(audit.info["command"])
+    design = audit.info["design"]
+    target = _target(design["target"])
+    if target is None or not isinstance(audit.info["population"], str) or len(audit.models) > 1:
+        return ""
+    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design['threshold']:g}"]
+    parts += ["--alpha", f"{design['alpha']:g}", "--claim", design["claim"]]
+    parts += ["--sequential"] if design["sequential"] else ["-n", str(design["n"])]
+    parts += ["--seed", str(design["seed"]), "--method", design["method"], "--on-invalid", design["on_invalid"]]
+    chosen = audit.info["population"]
+    if chosen != "all":
+        if chosen != "outside" and len(chosen) == 16 and " " not in chosen:
+            return ""  # a mask: only its digest is known
+        parts += ["--population", chosen]
+    return shlex.join(parts)
+
+
+def _target(record: Mapping[str, Any]) -> str | None:
+    """The target as the command line spells it, where it can."""
+    if record.get("kind") == "labels" and len(record["values"]) == 1:
+        return str(record["values"][0])
+    return None
+
+
+def _code(audit: Audit) -> str:
+    """The same in Python: replaying checks that every number comes out again."""
+    names = "model" if len(audit.models) == 1 else "{" + ", ".join(f"{n!r}: …" for n in audit.models) + "}"
+    lines = ["import budge", "", 'run = budge.Audit.load("run/")  # the folder of the saved run']
+    return "\n".join([*lines, f"run.replay({names}, X)  # the same audit again; an error if any number differs"])
+
+
+def _spec(im: InteractionModel | None) -> str:
+    from budge.spec import to_text
+
+    if im is None:
+        return ""
+    try:
+        return to_text(im, "yaml")
+    except BudgeError:
+        return ""

@@ -1,0 +1,93 @@
+"""The report as one file: everything inside it, nothing fetched, nothing that a name could turn into code.
+
+Names and labels are escaped by the template; data for the page's own script is JSON in which ``<``, ``>`` and ``&`` are written as
+escapes; and a content security policy lets only the style and the script run whose hashes it names.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from budge.audit.result import Audit
+from budge.errors import InputError, OutputExistsError, StorageError, printable
+
+__all__ = ["asset", "embedded", "policy", "render", "write_report"]
+
+Progress = Callable[[int, int], None]
+
+
+def write_report(
+    audit: Audit, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None,
+    sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Progress | None = None,
+) -> Path:  # fmt: skip
+    """Write the report, whole or not at all; see `Audit.to_html`."""
+    from budge.spec.files import write_text
+
+    place = Path(path)
+    if place.is_dir():
+        raise OutputExistsError("is a folder", where=str(place), remedy="give the path of a file, such as report.html")
+    if place.exists() and not overwrite:
+        raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
+    if not place.parent.is_dir():
+        raise StorageError("there is no such folder", where=str(place.parent), remedy="make it first")
+    text = render(audit, live=live, by=by, people=people, ablation=ablation, sensitivity=sensitivity, title=title, progress=progress)
+    return write_text(place, text, overwrite=overwrite)
+
+
+def render(
+    audit: Audit, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None, sensitivity: Any = None,
+    title: str = "", progress: Progress | None = None,
+) -> str:  # fmt: skip
+    """The report as a text."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from budge.report.contents import contents
+    from budge.report.figures import figure_style
+
+    if live not in (True, False, "auto"):
+        raise InputError("must be True, False or 'auto'", where="live", got=live)
+    if isinstance(people, bool) or not isinstance(people, int) or not 0 <= people <= 1000:
+        raise InputError("a whole number from 0 to 1000", where="people", got=people)
+    columns: Sequence[Any] = [by] if isinstance(by, str) else list(by)
+    view, data = contents(audit, live=live, by=columns, people=people, ablation=ablation, sensitivity=sensitivity, title=title, progress=progress)
+    style = asset("look.css") + asset("report.css") + figure_style()
+    script = asset("report.js")
+    page = Environment(
+        loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        finalize=lambda v: v if isinstance(v, Markup) or not isinstance(v, str) else printable(v),
+    )  # fmt: skip
+    return page.get_template("report.html").render(
+        **view, style=Markup(style), script=Markup(script), policy=policy(style, script), data=Markup(embedded(data))
+    )
+
+
+def asset(name: str) -> str:
+    """A file that ships with the package."""
+    return (files("budge.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def embedded(data: Any) -> str:
+    """JSON that can stand inside a script element: no text in it can end the element or the line.
+
+    Examples
+    --------
+    >>> embedded({"name": "</script>"})
+    '{"name":"\\\\u003c/script\\\\u003e"}'
+    """
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def policy(style: str, script: str) -> str:
+    """The content security policy: nothing is fetched, and only this style and this script count."""
+    hashes = [f"'sha256-{b64encode(sha256(body.encode()).digest()).decode()}'" for body in (style, script)]
+    return f"default-src 'none'; style-src {hashes[0]}; script-src {hashes[1]}; base-uri 'none'; form-action 'none'"

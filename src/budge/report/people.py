@@ -1,0 +1,152 @@
+"""People in a report: everybody as compact columns, and those worth looking at with what their witnesses change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budge.audit.result import Audit
+from budge.errors import printable
+
+__all__ = ["Notable", "columns_of", "notable", "number", "shown", "steps"]
+
+MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
+
+
+@dataclass(frozen=True)
+class Notable:
+    """A person worth looking at, and why."""
+
+    label: Any
+    model: str
+    why: str
+    row: Mapping[str, Any]
+    moves: tuple[tuple[str, str, str], ...]
+
+
+def shown(value: Any) -> str:
+    """A label or a value as text that cannot steer anything."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return number(value)
+    return printable(str(value)).replace("\n", "\\n")
+
+
+def number(value: Any) -> str:
+    """A number to four figures, whole ones whole."""
+    if value is None or value != value:
+        return "–"
+    v = float(value)
+    if v.is_integer() and abs(v) < 1e15:
+        return f"{int(v):,}"
+    return f"{v:,.4g}" if abs(v) < 10_000 else f"{v:,.0f}"
+
+
+def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
+    """What a witness changes, as texts."""
+    return tuple((shown(feature), shown(old), shown(new)) for feature, old, new in moves)
+
+
+def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str, Any]:
+    """Everybody, column by column: numbers to six figures, words as codes into short lists."""
+    names: list[str] = []
+    place: dict[str, int] = {}
+    models = []
+    room = MOST_WITNESSES
+    for name in audit.models:
+        rows = audit.of_model(name)
+        record: dict[str, Any] = {"name": shown(name), "label": [_label(v) for v in rows.index]}
+        for column in ("prediction", "status", "method", "verdict"):
+            codes, values = pd.factorize(np.array([shown(v) for v in rows[column]] + [""], dtype=object)[:-1])
+            record[column] = {"names": list(values), "codes": codes.tolist()}
+        for column in ("n", "hits", "unresolved"):
+            record[column] = rows[column].astype(int).tolist()
+        if not any(record["unresolved"]):
+            del record["unresolved"]
+        for column in ("rho", "low", "high", "p_value", "p_adjusted"):
+            record[column] = [_short(v) for v in rows[column].tolist()]
+        if all(v is None for v in record["p_value"]):
+            del record["p_value"], record["p_adjusted"]
+        found = moved.get(name, {})
+        moves = []
+        for label in rows.index:
+            each = [_step(step, names, place) for step in found.get(label, ())]
+            room -= 4 + sum(len(a) + len(b) + 8 for _, a, b in each)
+            moves.append(each if each else 0)
+        if room > 0 and any(moves):
+            record["moves"] = moves
+        models.append(record)
+    return {"models": models, "features": names}
+
+
+def _step(step: Sequence[Any], names: list[str], place: dict[str, int]) -> list[Any]:
+    feature = shown(step[0])
+    if feature not in place:
+        place[feature] = len(names)
+        names.append(feature)
+    return [place[feature], shown(step[1]), shown(step[2])]
+
+
+def _label(value: Any) -> Any:
+    plain = value.item() if isinstance(value, np.generic) else value
+    return plain if isinstance(plain, int) and not isinstance(plain, bool) and abs(plain) < 2**53 else shown(plain)
+
+
+def _short(value: float) -> float | None:
+    if value != value:
+        return None
+    short = float(f"{value:.6g}")
+    return int(short) if short.is_integer() else short
+
+
+def notable(audit: Audit, moved: Mapping[str, Mapping[Any, Any]], *, each: int = 3) -> list[Notable]:
+    """For each model: who is stuck most surely, who needs the least, who is near the threshold, and on whom models disagree."""
+    tau = audit.info["design"]["threshold"]
+    found: list[Notable] = []
+    tables = {name: audit.of_model(name) for name in audit.models}
+    for name, rows in tables.items():
+        taken: set[Any] = set()
+
+        def add(some: pd.DataFrame, why: str, *, most: int = each, name: str = name, taken: set[Any] = taken) -> None:
+            for label, row in some[~some.index.isin(list(taken))].head(most).iterrows():
+                taken.add(label)
+                found.append(Notable(label, name, why, {str(k): v for k, v in row.items()}, steps(moved.get(name, {}).get(label, ()))))
+
+        judged = rows[rows["verdict"].isin(("below", "above", "inconclusive"))]
+        outside = judged[judged["rho"] < 1]
+        stuck = outside[(outside["hits"] == 0) & (outside["unresolved"] == 0)].sort_values("n", ascending=False, kind="stable")
+        add(stuck[stuck["method"] == "exact"], "No point that this person can reach attains the target. All were listed.")
+        add(stuck[stuck["method"] != "exact"], "No draw attained the target.", most=each if not len(stuck[stuck["method"] == "exact"]) else 1)
+        moves = moved.get(name, {})
+        able = outside[outside.index.isin([label for label, m in moves.items() if m])]
+        if len(able):
+            size = pd.Series([len(moves[label]) for label in able.index], index=range(len(able)))
+            order = np.lexsort((-able["rho"].to_numpy(dtype=float), size.to_numpy()))
+            add(able.iloc[order], "A small change suffices: this is the nearest point found that attains the target.")
+        near = outside[outside["method"].isin(("sample", "sequential", "weighted", "exact")) & outside["rho"].notna()]
+        near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(), kind="stable")]
+        add(near, f"Close to the threshold τ = {tau:g}.", most=2)
+        odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
+        add(odd, "Nothing can be said of this person: see the status.", most=2)
+    if len(tables) > 1:
+        found = _disagreements(audit, tables, moved, each) + found
+    return found
+
+
+def _disagreements(audit: Audit, tables: Mapping[str, pd.DataFrame], moved: Mapping[str, Mapping[Any, Any]], most: int) -> list[Notable]:
+    """People who are below for one model and above for another."""
+    found = []
+    unique = {name: rows[~rows.index.duplicated()] for name, rows in tables.items()}
+    sides = pd.DataFrame({name: rows["verdict"] for name, rows in unique.items()})
+    split = sides[(sides == "below").any(axis=1) & (sides == "above").any(axis=1)]
+    for label in split.index[:most]:
+        name = next(n for n in unique if sides.loc[label, n] == "above")
+        others = ", ".join(f"{n}: {v}" for n, v in split.loc[label].items() if isinstance(v, str))
+        row = unique[name].loc[label].to_dict()
+        found.append(Notable(label, name, f"The models disagree ({others}).", row, steps(moved.get(name, {}).get(label, ()))))
+    return found
