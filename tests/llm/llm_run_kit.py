@@ -12,16 +12,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from budge.llm import ChatModel, Interaction, Judge, Judgement, Patience, Prompt
+from budge.llm import ChatModel, Interaction, Judge, Judgement, Patience, Prompt, Prompts
 
 KEY = "sk-very-secret-0123456789"
 QUICK = Patience(attempts=6, first_wait=0.01, max_wait=0.3, timeout=20, in_a_row=4)
 
-PROMPTS = tuple(
+PROMPTS = Prompts.of(
     Prompt(f"q{i}", text, category="facts" if i % 2 else "chat")
     for i, text in enumerate(
         ["Is water wet?", "Is fire cold?", "Is the sky blue?", "Do cats bark?", "Is snow white?", "Are lemons sweet?"]
@@ -33,11 +33,9 @@ PROMPTS = tuple(
 class Shout(Interaction):
     """Capitals and a number of exclamation marks: a rewrite that shows its generator."""
 
-    most: int = 5
+    kind: ClassVar[str] = "shout"
 
-    @property
-    def name(self) -> str:
-        return "shout"
+    most: int = 5
 
     def rewrite(self, prompt: Prompt, rng: np.random.Generator) -> str:
         return prompt.text.upper() + "!" * int(rng.integers(1, self.most + 1))
@@ -50,11 +48,9 @@ class Shout(Interaction):
 class Says(Judge):
     """A hit if the answer holds a word."""
 
-    word: str = "yes"
+    kind: ClassVar[str] = "says"
 
-    @property
-    def name(self) -> str:
-        return "says"
+    word: str = "yes"
 
     def judge(self, prompt: Prompt, sent: str, answer: str) -> Judgement:
         return Judgement(self.word in answer)

@@ -9,7 +9,7 @@ from collections import Counter
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -241,9 +241,7 @@ def test_a_judge_that_answers_neither_is_unresolved_and_its_answer_is_kept() -> 
     class Model(Judge):
         """Asks a model; anything but 0 and 1 is neither."""
 
-        @property
-        def name(self) -> str:
-            return "model"
+        kind: ClassVar[str] = "neither"
 
         def judge(self, prompt: Any, sent: str, answer: str) -> Judgement:
             raise NotImplementedError

@@ -10,12 +10,13 @@ from budge import __version__
 from budge.errors import DesignError, InputError
 from budge.llm.answers import BASE
 from budge.llm.interactions.base import Interaction
+from budge.llm.interactions.registry import as_interaction
 from budge.llm.judges.base import Judge
-from budge.llm.prompts import Prompt
+from budge.llm.judges.registry import as_judge
+from budge.llm.prompts import Prompts
 from budge.llm.run_draws import Draw, draws_of
 from budge.llm.run_models import ChatModel, labelled
 from budge.llm.run_patience import Patience
-from budge.models.digests import content_digest, sha256
 from budge.reach.streams import check_seed
 from budge.stats import StoppingRule
 
@@ -27,7 +28,7 @@ class Design:
     """What is asked, how, and how often."""
 
     models: dict[str, Any]
-    prompts: tuple[Prompt, ...]
+    prompts: Prompts
     interactions: dict[str, Interaction]
     names: tuple[str, ...]
     judge: Judge
@@ -55,10 +56,9 @@ class Design:
 
     def identity(self) -> dict[str, Any]:
         """All that the answers depend on."""
-        texts = [f"{len(p.id)}:{p.id}{len(p.text)}:{p.text}{len(p.category)}:{p.category}{p.expected}" for p in self.prompts]
         return {
             "kind": "llm run", "version": __version__, "models": {label: _model_key(model) for label, model in self.models.items()},
-            "prompts": f"{len(self.prompts)} prompts, {sha256(*(t.encode('utf-8', 'surrogatepass') for t in texts))[:16]}",
+            "prompts": f"{len(self.prompts)} prompts, {self.prompts.digest[:16]}",
             "interactions": {name: _key(self.interactions[name]) if name in self.interactions else "as it stands" for name in self.names},
             "judge": _key(self.judge), "n": self.n, "per_prompt": self.per_prompt, "seed": self.seed, "temperature": self.temperature,
             "max_tokens": self.max_tokens, "send_seed": self.send_seed,
@@ -71,8 +71,7 @@ def design_of(
     max_tokens: Any, concurrency: Any, sequential: Any, **rest: Any,
 ) -> Design:  # fmt: skip
     """Check all of it; say what is wrong before anything is paid for."""
-    if not isinstance(judge, Judge):
-        raise InputError("a judge is needed: what is a hit?", where="judge", got=judge, remedy="e.g. llm.judges.contains()")
+    judge = as_judge(judge)
     if sequential is not None:
         if not isinstance(sequential, StoppingRule):
             remedy = "give a rule of budge.stats: anytime_rule(n, threshold=…), sprt_rule(…), curtailed_rule(…)"
@@ -94,37 +93,44 @@ def design_of(
     if not names:
         raise InputError("nothing to ask: no interaction is given and base is False", where="interactions")
     return Design(
-        models=labelled(models), prompts=_prompts(prompts), interactions=ways, names=names, judge=judge, n=count(n, "n"),
+        models=labelled(models), prompts=_prompts(prompts, ways, judge), interactions=ways, names=names, judge=judge, n=count(n, "n"),
         per_prompt=count(per_prompt, "per_prompt"), seed=check_seed(seed), temperature=amount(temperature, "temperature") or 0.0,
         max_tokens=count(max_tokens, "max_tokens") or 1, concurrency=count(concurrency, "concurrency") or 1, rule=sequential, **rest,
     )  # fmt: skip
 
 
 def _named(interactions: Any) -> dict[str, Interaction]:
+    """Interactions by name: a mapping as it is, a list by the names that they have; texts are read as on the command line."""
     if interactions is None:
         return {}
-    if isinstance(interactions, Interaction):
+    if isinstance(interactions, Interaction | str):
         interactions = [interactions]
-    named = dict(interactions) if isinstance(interactions, Mapping) else {way.name: way for way in interactions}
-    for name, way in named.items():
-        if not isinstance(name, str) or not name or not isinstance(way, Interaction):
-            raise InputError("an interaction has a name and is an Interaction", where="interactions", got={name: way})
+    if isinstance(interactions, Mapping):
+        return {_name(name): as_interaction(way) for name, way in interactions.items()}
+    named: dict[str, Interaction] = {}
+    for way in map(as_interaction, interactions):
+        if way.name in named:
+            remedy = "name them: a dict, or label="
+            raise InputError("two interactions have the same name", where="interactions", got=way.name, remedy=remedy)
+        named[_name(way.name)] = way
     return named
 
 
-def _prompts(prompts: Any) -> tuple[Prompt, ...]:
-    given = [prompts] if isinstance(prompts, str | Prompt) else list(prompts)
-    items = tuple(Prompt(f"{i + 1}", p) if isinstance(p, str) else p for i, p in enumerate(given))
-    if not items:
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or not name.strip():
+        raise InputError("an interaction has a name", where="interactions", got=name)
+    return name
+
+
+def _prompts(prompts: Any, ways: Mapping[str, Interaction], judge: Judge) -> Prompts:
+    """The prompts that every interaction can rewrite and the judge can judge: all cells of the table are about the same ones."""
+    given = prompts if isinstance(prompts, Prompts) else Prompts.of(prompts)
+    if not len(given):
         raise InputError("there are no prompts", where="prompts")
-    seen: set[str] = set()
-    for prompt in items:
-        if not isinstance(prompt, Prompt) or not prompt.text.strip():
-            raise InputError("a prompt has a text", where="prompts", got=prompt)
-        if prompt.id in seen:
-            raise InputError("two prompts have the same identifier", where="prompts", got=prompt.id)
-        seen.add(prompt.id)
-    return items
+    for way in ways.values():
+        given = way.check(given)
+    judge.check(given)
+    return given
 
 
 def count(value: Any, where: str, *, least: int = 1) -> int | None:
@@ -154,8 +160,9 @@ def _model_key(model: Any) -> str:
 
 
 def _key(part: Interaction | Judge) -> str:
-    """What an interaction or a judge is, to the digest; its sentence where its content cannot be seen (a lambda)."""
-    return f"{part.name}: {(content_digest(part) or part.describe())[:32]}"
+    """What an interaction or a judge is: its sentence for the reader, its digest for the comparison."""
+    told = part.describe()
+    return f"{told if len(told) <= 60 else told[:59] + '…'} [{part.key[:12]}]"
 
 
 def rule_key(rule: StoppingRule | None) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from budge.errors import BudgeError, InputError, printable
+from budge.errors import BudgeError, DrawError, InputError, printable
 from budge.llm.answers import BASE
 from budge.llm.interactions.base import Ask, Interaction
 from budge.llm.judges.base import Judge, Judgement
@@ -95,7 +95,7 @@ class Steps:
         try:
             sent = await self._rewrite(draw, call)
             if isinstance(sent, Reply):
-                return self._keep(draw, "", sent, f"the rewriting model: {sent.why}")
+                return self._keep(draw, "", sent, f"no rewrite: {sent.why}")
             reply = await call(draw.model, sent, role="model", seed=decode_seed(self.seed, draw))
         except (CapReachedError, GaveUpError) as error:
             self._not_now(draw, error)
@@ -164,6 +164,8 @@ class Steps:
                 text = await interaction.apply(draw.prompt, rewrite_stream(self.seed, draw), ask)
             except _NoAnswerError as error:
                 return error.reply
+            except DrawError as error:  # no rewrite will do: this draw is not made, and no other stands for it
+                return Reply("", Usage(), 0, str(error))
             except (BudgeError, CapReachedError, GaveUpError):
                 raise
             except Exception as error:

@@ -89,7 +89,8 @@ class Run:
 
 
 def run(
-    models: Any, prompts: Prompts | Sequence[Prompt | str], interactions: Mapping[str, Interaction] | None = None, *, judge: Judge,
+    models: Any, prompts: Prompts | Sequence[Prompt | str],
+    interactions: Mapping[str, Interaction | str] | Sequence[Interaction | str] | None = None, *, judge: Judge | str,
     n: int | None = None, per_prompt: int | None = None, seed: int = 0, folder: str | Path | None = None, base: bool = True,
     temperature: float = 0.7, max_tokens: int = 256, max_calls: int | None = None, max_cost: float | None = None, prices: Any = None,
     concurrency: int = 8, sequential: StoppingRule | None = None, rewriter: Any = None, judge_model: Any = None,
