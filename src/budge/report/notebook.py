@@ -45,9 +45,11 @@ def _rows(table: pd.DataFrame) -> str:
         if first.iloc[:, k].dtype.kind not in "biufM":
             first.isetitem(k, [_shown(v) for v in first.iloc[:, k]])
     if not isinstance(first.index, pd.MultiIndex) and first.index.dtype.kind not in "biufM":
-        first.index = pd.Index([_shown(v) for v in first.index], name=first.index.name, dtype=object, tupleize_cols=False)
+        first.index = pd.Index([_shown(v) for v in first.index], name=_shown(first.index.name), dtype=object, tupleize_cols=False)
     elif isinstance(first.index, pd.MultiIndex):
-        first.index = pd.MultiIndex.from_tuples([tuple(map(_shown, key)) for key in first.index], names=first.index.names)
+        first.index = pd.MultiIndex.from_tuples(
+            [tuple(map(_shown, key)) for key in first.index], names=[_shown(name) for name in first.index.names]
+        )
     first.columns = pd.Index([_shown(c) for c in first.columns], dtype=object, tupleize_cols=False)
     more = f"<p>… and {len(table) - MOST:,} more rows</p>" if len(table) > MOST else ""
     return f'<div style="overflow-x:auto">{first.to_html(escape=True, na_rep="–", max_cols=30)}</div>{more}'

@@ -119,7 +119,8 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
     """One person's reachable points, once for every feature that moves, the most telling feature on top.
 
     Each row holds all points: a cell a value, as wide as its share of the points, filled from below by the share of them that
-    attain the target. So the filled area of every row is the person's responsiveness. Start and nearest hit are marked.
+    attain the target. So the filled area of every row is the person's responsiveness (weighted draws: with weights that add up to
+    one). Start and nearest hit are marked.
 
     Parameters
     ----------
