@@ -14,7 +14,7 @@ from budge.audit.storage import moved_of
 from budge.errors import BudgeError, InputError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
-from budge.report.people import columns_of, notable, number, shown
+from budge.report.people import columns_of, notable, number, shown, steps
 
 __all__ = ["contents"]
 
@@ -151,12 +151,21 @@ def _description(im: InteractionModel) -> dict[str, Any]:
 
 def _group(audit: Audit, column: Any) -> dict[str, Any]:
     """Verdicts by one column, for every model."""
-    tables = {name: audit.by(column, model=name).reset_index() for name in audit.models}
+    tables = {name: _wide(audit.by(column, model=name)) for name in audit.models}
     return {
         "name": str(column if isinstance(column, str) else getattr(column, "name", None) or "group"),
-        "tables": {name: rows.to_dict(orient="records") for name, rows in tables.items()},
+        "tables": tables,
         "figures": {name: _drawn(lambda name=name: figures.verdicts(audit, by=column, model=name)) for name in audit.models},  # type: ignore[misc]
     }
+
+
+def _wide(rows: pd.DataFrame) -> list[dict[str, Any]]:
+    """One row a group with both verdicts in it."""
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows.reset_index().to_dict(orient="records"):
+        group = found.setdefault(str(row["group"]), {"group": row["group"], "people": row["people"], "mean_rho": row["mean_rho"]})
+        group[str(row["verdict"])] = row
+    return list(found.values())
 
 
 def _person(audit: Audit, person: Any) -> dict[str, Any]:
@@ -187,7 +196,7 @@ def _rows(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> list[dict[str
         {
             "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
             "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"], "method": row["method"],
-            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{shown(f)}: {shown(a)} → {shown(b)}" for f, a, b in found.get(label, ())),
+            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(label, ()))),
         }
         for label, row in rows.iterrows()
     ]  # fmt: skip

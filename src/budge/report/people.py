@@ -32,24 +32,31 @@ def shown(value: Any) -> str:
     """A label or a value as text that cannot steer anything."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float):
-        return number(value)
+    if isinstance(value, float) and value == value:
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
     return printable(str(value)).replace("\n", "\\n")
 
 
 def number(value: Any) -> str:
-    """A number to four figures, whole ones whole."""
+    """A number to three figures, whole ones whole."""
     if value is None or value != value:
         return "–"
     v = float(value)
     if v.is_integer() and abs(v) < 1e15:
         return f"{int(v):,}"
-    return f"{v:,.4g}" if abs(v) < 10_000 else f"{v:,.0f}"
+    return f"{v:.3g}" if abs(v) < 1000 else f"{v:,.0f}"
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
     """What a witness changes, as texts."""
-    return tuple((shown(feature), shown(old), shown(new)) for feature, old, new in moves)
+    return tuple((shown(feature), _reached(old), _reached(new)) for feature, old, new in moves)
+
+
+def _reached(value: Any) -> str:
+    """A value of a feature: thousands apart where there are five figures or more."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return shown(value)
 
 
 def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str, Any]:
@@ -89,7 +96,7 @@ def _step(step: Sequence[Any], names: list[str], place: dict[str, int]) -> list[
     if feature not in place:
         place[feature] = len(names)
         names.append(feature)
-    return [place[feature], shown(step[1]), shown(step[2])]
+    return [place[feature], _reached(step[1]), _reached(step[2])]
 
 
 def _label(value: Any) -> Any:

@@ -19,7 +19,7 @@ whatever keeps too few draws.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -69,6 +69,7 @@ class Board:
     im: InteractionModel
     toggles: tuple[Toggle, ...]
     left_out: tuple[str, ...] = ()
+    _made: dict[frozenset[int], InteractionModel] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, im: InteractionModel, X: Any = None) -> Board:
@@ -108,15 +109,18 @@ class Board:
 
     def model(self, off: Iterable[int]) -> InteractionModel:
         """The interaction model with these switches off."""
-        made = self.im
-        for i in sorted(off):
-            made = self.toggles[i].relaxation.edit(made)
-        return made
+        key = frozenset(off)
+        if key not in self._made:
+            made = self.im
+            for i in sorted(key):
+                made = self.toggles[i].relaxation.edit(made)
+            self._made[key] = made
+        return self._made[key]
 
     def moved(self, toggle: int, how: str, why: str) -> Board:
         """The same board with one switch handled another way."""
         changed = tuple(replace(t, how=how, why=why) if i == toggle else t for i, t in enumerate(self.toggles))
-        return Board(self.im, changed, self.left_out)
+        return Board(self.im, changed, self.left_out, self._made)
 
     def checks(self, bank: Bank) -> tuple[InteractionModel, dict[int, tuple[Part, ...]]]:
         """The bank's model, and for each mask the parts that decide whether a point breaks it."""

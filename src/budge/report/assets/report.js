@@ -21,8 +21,8 @@
   const shown = (v) => {
     if (v === null || v === undefined || Number.isNaN(v)) return "–";
     if (Number.isInteger(v)) return v.toLocaleString("en");
-    if (Math.abs(v) < 1e-4) return v.toExponential(2);
-    return Number(v.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 8 });
+    if (Math.abs(v) < 1e-4) return v.toExponential(1);
+    return Number(v.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
   };
   const plain = (word) => word.replaceAll("_", " ");
 
@@ -112,24 +112,25 @@
     const name = element("th", String(t.label[i]));
     name.scope = "row";
     row.append(name, element("td", word(t, "prediction", i)));
-    const rho = element("td", shown(t.rho[i]), "num");
+    const rho = element("td", "", "num");
+    rho.append(element("span", shown(t.rho[i]), "rho"));
     if (t.rho[i] !== null) {
       rho.title = `${shown(t.hits[i])} of ${shown(t.n[i])} points attain the target`;
-      rho.append(mini(t.low[i], t.high[i], t.rho[i]));
+      rho.prepend(mini(t.low[i], t.high[i], t.rho[i]));
     }
     const method = word(t, "method", i);
     const ends = method === "exact" ? "exact" : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
     row.append(rho, element("td", ends, "num"), element("td", `${shown(t.hits[i])} of ${shown(t.n[i])}`, "num"));
     const verdict = element("td");
     verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i)}`));
-    row.append(verdict, element("td", t.p_adjusted ? shown(t.p_adjusted[i]) : "–", "num"), element("td", plain(method)));
+    row.append(verdict, element("td", t.p_adjusted ? shown(t.p_adjusted[i]) : "–", "num"));
     const moved = element("td", moves(t, i) || "–", "moved");
     if (carried.has(`${state.model}:${i}`)) {
-      const open = element("button", "try switches", "plain");
+      const open = element("button", "Try switches", "plain");
       open.type = "button";
       open.setAttribute("aria-label", `Switch constraints for ${t.label[i]}`);
       open.addEventListener("click", () => choose(carried.get(`${state.model}:${i}`)));
-      moved.append(" ", open);
+      moved.append(open);
     }
     row.append(moved);
     return row;
@@ -160,7 +161,7 @@
       if (verdict && word(t, "verdict", i) !== verdict) continue;
       if (method && word(t, "method", i) !== method) continue;
       if (wanted) {
-        const text = `${t.label[i]} ${word(t, "prediction", i)} ${word(t, "status", i)} ${plain(word(t, "verdict", i))}`.toLowerCase();
+        const text = `${t.label[i]} ${word(t, "prediction", i)} ${word(t, "status", i)} ${word(t, "method", i)} ${plain(word(t, "verdict", i))}`.toLowerCase();
         if (!text.includes(wanted) && !moves(t, i).toLowerCase().includes(wanted)) continue;
       }
       found.push(i);
