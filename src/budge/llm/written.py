@@ -32,6 +32,8 @@ class Written:
 
     def named(self, label: str) -> Self:
         """The same under another name in tables."""
+        if not isinstance(label, str) or not label.strip():
+            raise SpecError("a label is a text", where=f"{self.kind}.label", got=label)
         return replace(self, label=label)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +97,8 @@ class Family:
             raise SpecError(f"no such {self.what}", where="kind", got=kind, remedy=nearest(kind, self.kinds))
         module, name = self.kinds[kind]
         made = getattr(import_module(f"{self.room}.{module}"), name)
+        if not isinstance(record.get("label", ""), str):
+            raise SpecError("a label is a text", where=f"{kind}.label", got=record["label"])
         read = getattr(made, "from_record", None)
         given = {str(k): self._value(v) for k, v in record.items() if k != "kind"}
         if read is not None:
@@ -144,10 +148,13 @@ class Family:
             return self._call(node.id, [], {})
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             inside = node.func.id in self.nested
+            names = [k.arg for k in node.keywords]
+            if None in names or any(isinstance(a, ast.Starred) for a in node.args):
+                raise SpecError("stars cannot be used here", got=text)
+            if len(set(names)) < len(names):
+                raise SpecError("an argument is repeated", where=node.func.id, got=text)
             args = [self._argument(a, text, inside) for a in node.args]
             named = {str(k.arg): self._argument(k.value, text, False) for k in node.keywords if k.arg is not None}
-            if any(k.arg is None for k in node.keywords) or any(isinstance(a, ast.Starred) for a in node.args):
-                raise SpecError("stars cannot be used here", got=text)
             return self._call(node.func.id, args, named)
         got = ast.unparse(node)
         raise SpecError(f"is no {self.what}", got=got, remedy=f"write it like {self._sample()}")

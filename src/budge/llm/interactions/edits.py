@@ -101,7 +101,7 @@ class Edits(Interaction):
         m = numbers[_inverse(chances, rng.random())]
         chosen = sorted(rng.choice(len(sites), size=m, replace=False).tolist())
         options = [sites[i].options[_inverse([p for _, p in sites[i].options], rng.random())][0] for i in chosen]
-        return edited(text, [sites[i] for i in chosen], options)
+        return _edited(text, [sites[i] for i in chosen], options)
 
     def outcomes(self, prompt: Prompt) -> Iterator[tuple[str, float]]:
         """Every set of sites with every choice of options."""
@@ -113,7 +113,7 @@ class Edits(Interaction):
                     probability = each
                     for _, p in options:
                         probability *= p
-                    yield edited(prompt.text, chosen, [text for text, _ in options]), probability
+                    yield _edited(prompt.text, chosen, [text for text, _ in options]), probability
 
     def reachable(self, prompt: Prompt) -> int | None:
         """How many distinct rewrites there are, the text as it stands included where nothing need be edited."""
@@ -147,7 +147,7 @@ def _plural(verb: str) -> str:
     return "are" + verb.removeprefix("is")
 
 
-def edited(text: str, sites: Sequence[Site], options: Sequence[str]) -> str:
+def _edited(text: str, sites: Sequence[Site], options: Sequence[str]) -> str:
     """The text with these options at these sites, which are in order."""
     parts, at = [], 0
     for site, option in zip(sites, options):

@@ -82,7 +82,7 @@ class Misspell(Edits):
     def _by(self, way: str, word: str) -> list[str]:
         """The distinct misspellings of a word by one way."""
         if way == "list":
-            wrong = [as_written(w, word) for w in word_list(self.words).get(word.lower().replace("’", "'"), ())]
+            wrong = [_as_written(w, word) for w in word_list(self.words).get(word.lower().replace("’", "'"), ())]
         elif way == "neighbour":
             near = neighbours(self.layout)
             wrong = [
@@ -105,7 +105,7 @@ class Misspell(Edits):
         return " " + (", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else shown[0])
 
 
-def as_written(wrong: str, word: str) -> str:
+def _as_written(wrong: str, word: str) -> str:
     """The misspelling with the word's capitals."""
     if len(word) > 1 and word.isupper():
         return wrong.upper()

@@ -32,16 +32,27 @@ def word_list(name: str = "common") -> dict[str, tuple[str, ...]]:
     >>> word_list("common")["definitely"][0]
     'definately'
     """
-    return _read(str(name))[0]
+    return _read(str(name), _stamp(str(name)))[0]
 
 
 def list_digest(name: str) -> str:
     """A digest of what the list says, wherever it lies."""
-    return _read(str(name))[1]
+    return _read(str(name), _stamp(str(name)))[1]
+
+
+def _stamp(name: str) -> tuple[int, int]:
+    """When a file was written, and its size: a file that was changed is read again."""
+    if name in ("common", "nlpaug"):
+        return (0, 0)
+    try:
+        found = Path(name).stat()
+    except OSError:
+        return (0, 0)  # reading it will say why
+    return found.st_mtime_ns, found.st_size
 
 
 @lru_cache(maxsize=16)
-def _read(name: str) -> tuple[dict[str, tuple[str, ...]], str]:
+def _read(name: str, stamp: tuple[int, int]) -> tuple[dict[str, tuple[str, ...]], str]:
     found = _words(name)
     body = json.dumps(found, sort_keys=True, ensure_ascii=True)
     return found, blake2b(body.encode(), digest_size=16).hexdigest()

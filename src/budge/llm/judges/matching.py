@@ -177,10 +177,9 @@ def _names(option: str, answer: str) -> bool:
         return True
     if len(text) == 1 and text.isalpha():
         letter = re.escape(option.upper())
-        return (
-            re.search(rf"(?<![^\W_])(?:\(?{letter}[).:]|{letter}(?=\s*$)|(?<=\bis )\(?{letter}\b|\*\*{letter}\*\*)", answer)
-            is not None
-        )
+        alone = rf"\(?{letter}[).:]|{letter}(?=\s*$)|(?<=\bis )\(?{letter}\b|\*\*{letter}\*\*"
+        beside = rf"{letter}(?=\s*(?:or|and|,|/|&)\s*\(?[A-Z]\b)"  # A or B
+        return re.search(rf"(?<![^\W_])(?:{alone}|{beside})", answer) is not None
     return _stands(text, " ".join(unicodedata.normalize("NFKC", answer).casefold().split()))
 
 
