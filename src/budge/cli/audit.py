@@ -70,7 +70,8 @@ def audit(
     from budge.targets import parse_target
 
     if (model is None) == (predictions is None):
-        raise InputError("give either --model or --predictions", got=[str(p) for p in (model, predictions) if p is not None])
+        given = [str(p) for p in (model, predictions) if p is not None]
+        raise InputError("either a model or its predictions", got=given, remedy="give --model or --predictions, and not both")
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
     im = budge.InteractionModel.from_file(spec)

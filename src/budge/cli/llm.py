@@ -44,6 +44,7 @@ def plan(
     calls_per_draw: Annotated[int, typer.Option(help="2 with a model as judge, 3 with another that rewrites.")] = 1,
     price: Annotated[float | None, typer.Option(help="Of one call.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number of calls.")] = False,
 ) -> None:
     """How many draws and calls a test needs."""
     from budge import llm
@@ -53,7 +54,7 @@ def plan(
         rates, threshold=threshold, alpha=alpha, power=power, claim=claim, interactions=interactions, with_base=base, use=use,
         calls_per_draw=calls_per_draw, price=price,
     )  # fmt: skip
-    echo_json(made.to_dict()) if as_json else say(made)
+    echo_json(made.to_dict()) if as_json else say(made.calls if quiet else made)
 
 
 @group.command("run")
@@ -182,6 +183,7 @@ def bring(
     category: Annotated[str | None, typer.Option(help="The field of a sample that holds its category.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of a sentence.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Take the answers of earlier runs from their logs, so that they can be tested without new calls."""
     from budge import llm
@@ -194,7 +196,10 @@ def bring(
         raise InputError("two logs have the same name", got=logs, remedy="write base=one.eval misspell=two.eval")
     answers = llm.read_logs(named, score=score, model=model, category=category)
     save(answers, out)
-    echo_json({"rows": len(answers), "folder": str(out)}) if as_json else say(f"{answers}\nKept in {out}.")
+    if as_json:
+        echo_json({"rows": len(answers), "folder": str(out)})
+    elif not quiet:
+        say(f"{answers}\nKept in {out}.")
 
 
 # -- arguments ----------------------------------------------------------------------------------------------------------
@@ -242,7 +247,9 @@ def _key(variable: str | None) -> str | None:
         return None
     key = os.environ.get(variable)
     if not key:
-        raise InputError("the environment has no such variable", where="--key-variable", got=variable)
+        raise InputError(
+            "the environment has no such variable", where="--key-variable", got=variable, remedy=f"export {variable}=…"
+        )
     return key
 
 
