@@ -82,7 +82,7 @@ def _info_file(place: Path) -> Path:
 
 def _csv(answers: Answers) -> bytes:
     out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_MINIMAL)
+    writer = csv.writer(out, lineterminator="\n", quoting=csv.QUOTE_ALL)  # a lone carriage return would end a row
     writer.writerow([_safe(str(name)) for name in answers.table.columns])
     for row in answers.table.itertuples(index=False):
         writer.writerow([_cell(name, value) for name, value in zip(answers.table.columns, row)])
@@ -180,6 +180,9 @@ def _parquet(answers: Answers, place: Path) -> bytes:
     import pyarrow.parquet as pq
 
     stored = answers.table.assign(hit=answers.table["hit"].astype("boolean"))
+    for name in stored.columns:
+        if stored[name].dtype == object:
+            stored[name] = [str(value).encode("utf-8", "backslashreplace").decode() for value in stored[name]]
     table = pa.Table.from_pandas(stored, preserve_index=False)
     note = {**(table.schema.metadata or {}), _HEAD.encode(): json.dumps(answers.info, default=str).encode()}
     out = io.BytesIO()

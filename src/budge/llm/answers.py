@@ -55,7 +55,7 @@ class Answers:
         records = list(rows)
         names = [*COLUMNS, *dict.fromkeys(str(key) for row in records for key in row if key not in COLUMNS)]
         given = [name for name in names if any(name in row for row in records)] if records else list(COLUMNS)
-        columns = {name: np.array([*(row.get(name) for row in records), None], dtype=object)[:-1] for name in given}
+        columns = {name: pd.Series([row.get(name) for row in records], dtype=object) for name in given}
         return cls(pd.DataFrame(columns), dict(info or {}))
 
     @classmethod
@@ -186,9 +186,8 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
         values = table[name] if name in table.columns else [""] * len(table)
         ready[name] = [str(value) if _there(value) else "" for value in values]
     DataError.raise_if(found)
-    ordered = {
-        name: pd.Series(ready[name], dtype=object if name == "hit" else None if name == "draw" else "str") for name in COLUMNS
-    }
+    # Texts stay Python's: what a model answers may hold half a character, which other kinds of text refuse.
+    ordered = {name: pd.Series(ready[name], dtype=None if name == "draw" else object) for name in COLUMNS}
     ordered |= {str(name): table[name].reset_index(drop=True) for name in table.columns if name not in COLUMNS}
     made = pd.DataFrame(ordered)
     if not len(made):

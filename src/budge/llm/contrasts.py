@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import DesignError
-from budge.llm.evidence import Evidence, smallest_alpha
-from budge.stats import bounded_mean, interval, lower_bound, paired_difference, upper_bound
+from budge.llm.evidence import Evidence, highest, lowest, smallest_alpha
+from budge.stats import bounded_mean, interval, paired_difference
 from budge.stats._checks import Floats
 
 __all__ = ["Contrast", "apart", "paired"]
@@ -88,8 +88,8 @@ def paired(
             remedy="draw a fixed number for the comparison",
         )
     if over == "these" and scheme == "per_prompt":
-        greater = smallest_alpha(lambda a: lower_bound(b1, n, a / 2) > upper_bound(c1, n, a / 2))
-        less = smallest_alpha(lambda a: lower_bound(c2, n, a / 2) > upper_bound(b2, n, a / 2))
+        greater = smallest_alpha(lambda a: lowest(b1, n, a / 2) > highest(c1, n, a / 2))
+        less = smallest_alpha(lambda a: lowest(c2, n, a / 2) > highest(b2, n, a / 2))
         return Contrast(estimate, low, high, greater, less, "paired, fixed prompts", n, *only, lost)
     greater, less = paired_difference(b1, c1, n, alpha=alpha).p_greater, paired_difference(b2, c2, n, alpha=alpha).p_less
     return Contrast(estimate, low, high, float(greater), float(less), "paired, McNemar", n, *only, lost)

@@ -15,8 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 from budge.errors import DataError, DesignError
-from budge.llm.evidence import Evidence, Rate, smallest_alpha
-from budge.stats import interval, lower_bound, upper_bound
+from budge.llm.evidence import Evidence, Rate, highest, lowest, smallest_alpha
+from budge.stats import interval
 from budge.stats._checks import Claim, percent, whole
 
 __all__ = ["Labelled", "corrected"]
@@ -95,9 +95,9 @@ class Labelled:
     def rates(self, alpha: float, side: Side) -> tuple[float, float]:
         """One-sided bounds on the share of hits, and of misses, that are called a hit; unresolved ones count against the bound."""
         if side == "low":
-            return lower_bound(self.found, self.hits, alpha), lower_bound(self.false_alarms, self.misses, alpha)
+            return lowest(self.found, self.hits, alpha), lowest(self.false_alarms, self.misses, alpha)
         most = self.found + self.unresolved_hits, self.false_alarms + self.unresolved_misses
-        return upper_bound(most[0], self.hits, alpha), upper_bound(most[1], self.misses, alpha)
+        return highest(most[0], self.hits, alpha), highest(most[1], self.misses, alpha)
 
     def __str__(self) -> str:
         s, f = interval(self.found, self.hits), interval(self.false_alarms, self.misses)
@@ -133,7 +133,7 @@ def corrected(
     def bound(a: float, side: Side) -> float:
         each = float(-np.expm1(np.log1p(-a) / 3))  # three independent bounds hold together
         word: Claim = "below" if side == "high" else "above"
-        q = evidence.claim(over=over, threshold=None, claim=word, alpha=each, method=method).bound
+        q = evidence.bound(over=over, claim=word, alpha=each, method=method)
         s, f = labelled.rates(each, "low" if side == "high" else "high")
         if s <= f:  # the judge may be no better than a coin: it bounds nothing
             return 1.0 if side == "high" else 0.0

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import betainccinv, betaincinv
 
 from budge.errors import DesignError
 from budge.stats import (
@@ -30,7 +31,7 @@ from budge.stats import (
 )
 from budge.stats._checks import Claim, Floats, one_of
 
-__all__ = ["METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "prompts_of", "smallest_alpha", "wald_p_value"]
+__all__ = ["METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "highest", "lowest", "prompts_of", "smallest_alpha", "wald_p_value"]
 
 OVER = ("these", "population")
 SCHEMES = ("joint", "per_prompt")
@@ -148,6 +149,14 @@ class Evidence:
         )
         return Rate(self._rate_of(hits, missing, draws), low, high, tested.bound, tested.p_value, words, tested.exact)
 
+    def bound(self, *, over: str, claim: Claim, alpha: float, method: str = "auto") -> float:
+        """The one-sided bound alone: upper for the claim `below`, lower for `above`."""
+        pooled = (self.draws == self.draws[0]).all() or self.scheme == "joint"
+        if self.chosen(over, method) == "pooled" and pooled:
+            (k, lost), n = self.total, self.n
+            return highest(k + lost, n, alpha) if claim == "below" else lowest(k, n, alpha)
+        return self.claim(over=over, threshold=None, claim=claim, alpha=alpha, method=method).bound
+
     def _rate_of(self, hits: Floats, missing: Floats, draws: Floats) -> float | None:
         return Evidence(hits, missing, draws, self.first, self.scheme).rate
 
@@ -231,13 +240,23 @@ def wald_p_value(hits: int, n: int, rule: Mapping[str, Any]) -> float:
 
 
 def smallest_alpha(rejects: Callable[[float], bool]) -> float:
-    """The smallest alpha that rejects: the p-value of a test that is given by its bounds."""
-    low, high = 1e-300, 1 - 1e-9
+    """The smallest alpha that rejects: the p-value of a test that is given by its bounds. Bounds hold up to alpha 0.5; beyond, it is 1."""
+    low, high = 1e-15, 0.5
     if not rejects(high):
         return 1.0
     if rejects(low):
         return low
-    for _ in range(60):
-        middle = math.sqrt(low) * math.sqrt(high)
+    for _ in range(40):
+        middle = math.sqrt(low * high)
         low, high = (low, middle) if rejects(middle) else (middle, high)
     return high
+
+
+def highest(hits: float, n: float, alpha: float) -> float:
+    """The upper bound of `budge.stats`, without the search for its last bit: for p-values that ask for hundreds of bounds."""
+    return 1.0 if hits >= n else float(betainccinv(hits + 1, n - hits, alpha))
+
+
+def lowest(hits: float, n: float, alpha: float) -> float:
+    """The lower bound, likewise."""
+    return 0.0 if hits <= 0 else float(betaincinv(hits, n - hits + 1, alpha))

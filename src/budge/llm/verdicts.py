@@ -101,7 +101,7 @@ def test(
             if part is not None:
                 seen = Evidence.of(part, way, rule).planned(answers.info)
                 ends = None if word == name else _against_base(part, seen, reference, before, rate, design, labelled)
-                cells.append((model, word, seen, rate, ends))
+                cells.append((model, word, seen, None if word == name else rate, ends))
     info = {
         "source": "answers",
         "scheme": way,
