@@ -194,6 +194,8 @@ def sideways(
         at = len(values) - k
         figure.bar(0.0, value, at=at, thick=0.66, colour=SERIES[k % len(SERIES)], title=f"{name}: {value:+.4g}")
         if spans and name in spans and spans[name][0] < spans[name][1]:
-            figure.interval(*spans[name], at=at, title=f"{name}: between {spans[name][0]:+.4g} and {spans[name][1]:+.4g}")
+            figure.interval(
+                *spans[name], at=at, over=True, title=f"{name}: between {spans[name][0]:+.4g} and {spans[name][1]:+.4g}"
+            )
     figure.about = "; ".join(f"{name}: {value:+.4g}" for name, value in values.items())
     return figure

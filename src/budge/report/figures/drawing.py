@@ -174,9 +174,16 @@ class Figure:
         """A bar standing from low to high."""
         self.marks.append(Bar(at - thick / 2, min(low, high), at + thick / 2, max(low, high), colour, title=title))
 
-    def interval(self, low: float, high: float, *, at: float, cap: float = 0.18, colour: str = "ink", title: str = "") -> None:
-        """A lying interval with caps; an end that is not finite runs to the edge of the plane, without a cap."""
+    def interval(
+        self, low: float, high: float, *, at: float, cap: float = 0.18, colour: str = "ink", over: bool = False, title: str = ""
+    ) -> None:
+        """A lying interval with caps; an end that is not finite runs to the edge of the plane, without a cap.
+
+        `over` a bar it gets a rim of the paper's colour, so that it is seen on any.
+        """
         ends = [end if isfinite(end) else edge for end, edge in zip((low, high), self.x)]
+        if over:
+            self.line([(ends[0], at), (ends[1], at)], colour="paper", width=4.0)
         self.line([(ends[0], at), (ends[1], at)], colour=colour, width=1.6, title=title)
         for end in (low, high):
             if isfinite(end):

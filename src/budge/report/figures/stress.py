@@ -45,7 +45,9 @@ def gains(result: Ablation, *, most: int = 20) -> Figure:
             title=f"{row.relaxation}: {row.gain:+.4g}",
         )
         if row.low < row.high:
-            figure.interval(row.low, row.high, at=at, title=f"{row.relaxation}: between {row.low:+.4g} and {row.high:+.4g}")
+            figure.interval(
+                row.low, row.high, at=at, over=True, title=f"{row.relaxation}: between {row.low:+.4g} and {row.high:+.4g}"
+            )
     figure.about = "; ".join(
         f"{row.relaxation}: {row.gain:+.4g} ({row.low:+.4g} to {row.high:+.4g})" for row in rows.itertuples()
     )

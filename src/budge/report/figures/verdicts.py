@@ -54,7 +54,12 @@ def verdicts(audit: Audit, by: Any = None, *, model: str | None = None) -> Figur
             if pd.notna(low):
                 ends = f"{row['share']:.1%}, between {row['low']:.1%} and {row['high']:.1%}"
                 figure.interval(
-                    float(low), float(high), at=at + (0.12 if row is below else -0.12), cap=0.1, title=f"{name}: {ends}"
+                    float(low),
+                    float(high),
+                    at=at + (0.12 if row is below else -0.12),
+                    cap=0.1,
+                    over=True,
+                    title=f"{name}: {ends}",
                 )
         gist.append(f"{name} ({people:,} people): {left:.1%} below, {1 - right:.1%} above")
     figure.legend(list(VERDICTS), list(VERDICTS.values()))
