@@ -18,7 +18,7 @@ from budge.errors import InputError, MissingDependencyError, StorageError, neare
 __all__ = ["STUDIES", "load", "register", "studies_folder"]
 
 #: The programs; each has ``run(quick=...)``, which returns a result that writes itself.
-STUDIES = ("german", "twitterbot", "recidivism", "transplant")
+STUDIES = ("german", "twitterbot", "recidivism", "transplant", "moderation")
 
 
 def register(app: typer.Typer) -> None:
