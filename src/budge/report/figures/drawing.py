@@ -183,7 +183,7 @@ class Figure:
         """
         ends = [end if isfinite(end) else edge for end, edge in zip((low, high), self.x)]
         if over:
-            self.line([(ends[0], at), (ends[1], at)], colour="paper", width=4.0)
+            self.line([(ends[0], at), (ends[1], at)], colour="paper", width=3.4)
         self.line([(ends[0], at), (ends[1], at)], colour=colour, width=1.6, title=title)
         for end in (low, high):
             if isfinite(end):

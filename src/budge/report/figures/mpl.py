@@ -21,6 +21,7 @@ def _matplotlib() -> Any:
         import matplotlib.figure
         import matplotlib.lines
         import matplotlib.patches
+        import matplotlib.transforms
     except ImportError as error:
         raise MissingDependencyError(
             "drawing this way needs matplotlib", where="figure", remedy="pip install 'budge[plot]', or save as .svg"
@@ -70,7 +71,7 @@ def draw(figure: Figure, ax: Any = None) -> Any:
     for mark in figure.marks:
         _draw(mark, ax, mpl)
     _ticks(figure, ax)
-    _words(figure, ax)
+    _words(figure, ax, mpl)
     _legend(figure, ax, mpl)
     return ax
 
@@ -119,58 +120,61 @@ def _ticks(figure: Figure, ax: Any) -> None:
         spine.set_color(_ink("muted"))
 
 
-def _words(figure: Figure, ax: Any) -> None:
-    """Title, labels and note, placed by pixels of the drawing."""
-    small, wide = 11 * _POINTS, figure.width - figure.left - figure.right
+def _corner(ax: Any, mpl: Any, up: float) -> Any:
+    """Pixels of the drawing (over _DPI), counted from the upper (1) or lower (0) left corner of the axes, whatever their size."""
+    return ax.figure.dpi_scale_trans + mpl.transforms.ScaledTranslation(0, up, ax.transAxes)
 
-    def put(x: float, y: float, words: str, **look: Any) -> None:
-        at = ((x - figure.left) / wide, 1 - (y - figure.top) / figure.tall)
-        ax.annotate(words, at, xycoords="axes fraction", parse_math=False, annotation_clip=False, **look)
+
+def _words(figure: Figure, ax: Any, mpl: Any) -> None:
+    """Title, labels and note, placed by pixels of the drawing."""
+    small = 11 * _POINTS
+    above, below = _corner(ax, mpl, 1), _corner(ax, mpl, 0)
+
+    def put(transform: Any, x: float, y: float, words: str, **look: Any) -> None:
+        ax.text((x - figure.left) / _DPI, -y / _DPI, words, transform=transform, parse_math=False, **look)
 
     for k, line in enumerate(figure.title_lines):
-        put(12, 20 + 18 * k, line, fontsize=14 * _POINTS * 0.92, fontweight="bold")
-    foot = figure.top + figure.tall + (22 if any(t.axis == "x" for t in figure.ticks) else 4)
+        put(above, 12, 20 + 18 * k - figure.top, line, fontsize=14 * _POINTS * 0.92, fontweight="bold")
+    foot = 22 if any(t.axis == "x" for t in figure.ticks) else 4
     if figure.x_label:
         ax.set_xlabel(clean(figure.x_label), fontsize=small, parse_math=False)
         foot += 20
     if figure.y_label:
         ax.set_ylabel(clean(figure.y_label), fontsize=small, parse_math=False)
-        ax.yaxis.set_label_coords((16 - figure.left) / wide, 0.5)
     for k, line in enumerate(figure.note_lines):
-        put(12, foot + 13 + 15 * k, line, fontsize=small, color=_ink("muted"))
+        put(below, 12, foot + 13 + 15 * k, line, fontsize=small, color=_ink("muted"))
 
 
 def _legend(figure: Figure, ax: Any, mpl: Any) -> None:
     """Entries where the drawing has them; by hand, for matplotlib's own would typeset dollars and drop leading underscores."""
-    wide = figure.width - figure.left - figure.right
-    y = 22 + 18.0 * len(figure.title_lines)
+    above = _corner(ax, mpl, 1)
+    y = 22 + 18.0 * len(figure.title_lines) - figure.top
+
+    def inches(px: float) -> float:
+        return (px - figure.left) / _DPI
+
     for row in figure.legend_rows():
         for i, k, x in row:
             legend = figure.legends[i]
-            name, colour = legend.names[k], _ink(legend.colours[k])
-
-            def at(px: float, py: float) -> tuple[float, float]:
-                return (px - figure.left) / wide, 1 - (py - figure.top) / figure.tall
-
+            colour, middle = _ink(legend.colours[k]), -(y - 4) / _DPI
+            look: dict[str, Any] = {"transform": above, "clip_on": False}
             if legend.kind == "line":
                 dash = _DASHES[legend.dashes[k]] if k < len(legend.dashes) else "-"
-                (a, b), (c, _) = at(x, y - 4), at(x + 20, y - 4)
-                ax.add_line(mpl.lines.Line2D([a, c], [b, b], color=colour, linestyle=dash, transform=ax.transAxes, clip_on=False))
+                ends = [inches(x), inches(x + 20)]
+                ax.add_artist(mpl.lines.Line2D(ends, [middle, middle], color=colour, linestyle=dash, **look))
             elif legend.kind == "bar":
-                (a, b), (c, d) = at(x + 6, y + 1), at(x + 19, y - 10)
-                ax.add_patch(mpl.patches.Rectangle((a, b), c - a, d - b, facecolor=colour, transform=ax.transAxes, clip_on=False))
+                ax.add_artist(
+                    mpl.patches.Rectangle((inches(x + 6), -(y + 1) / _DPI), 13 / _DPI, 11 / _DPI, facecolor=colour, **look)
+                )
             else:
                 marker = "o" if legend.kind == "point" else "D"
-                a, b = at(x + 12, y - 4)
-                ax.add_line(
-                    mpl.lines.Line2D([a], [b], color=colour, marker=marker, markersize=6, transform=ax.transAxes, clip_on=False)
-                )
-            ax.annotate(
-                shortened(name, 260),
-                at(x + 26, y),
-                xycoords="axes fraction",
+                ax.add_artist(mpl.lines.Line2D([inches(x + 12)], [middle], color=colour, marker=marker, markersize=6, **look))
+            ax.text(
+                inches(x + 26),
+                -y / _DPI,
+                shortened(legend.names[k], 260),
+                transform=above,
                 fontsize=11 * _POINTS,
                 parse_math=False,
-                annotation_clip=False,
             )
         y += 18
