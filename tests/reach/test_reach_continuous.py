@@ -125,18 +125,26 @@ def test_a_simplex_is_drawn_exactly(d: int, skewed: bool) -> None:
     assert ks(u.sum(axis=1), stats.beta(d, 1).cdf) > ALPHA
 
 
-@pytest.mark.parametrize("skewed", [False, True])
-def test_a_simplex_in_8_dimensions_is_drawn_by_hit_and_run_and_says_so(skewed: bool) -> None:
+@pytest.mark.parametrize(("skewed", "who", "n"), [(False, "budge", 3000), (True, "budge", 3000), (True, "polytopewalk", 600)])
+def test_a_simplex_in_8_dimensions_is_drawn_by_hit_and_run_and_says_so(
+    skewed: bool, who: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Means and covariances of the Dirichlet law; 44 scores below 4.8, a false alarm of 7 in 100,000."""
-    d, n = 8, 3000
+    from budge.reach import polytopewalks
+
+    if who == "polytopewalk":
+        pytest.importorskip("polytopewalk", reason="the extra polytope is not installed")
+    monkeypatch.setattr(polytopewalks, "installed", lambda: who == "polytopewalk")
+    d = 8
     scales = 10.0 ** np.linspace(0, 5, d) if skewed else np.ones(d)
     im = simplex(d, scales)
     x = {f.name: 0.0 for f in im.features}
     sample = im.sample(x, n, seed=3)
     assert not sample.exact
-    assert sample.parts[0].method == "hit-and-run (approximate)"
-    assert "approximate" in str(sample)
-    assert "approximate" in str(sample.parts[0])
+    assert sample.parts[0].method == f"hit-and-run by {who} (approximate)"
+    assert "approximate (MCMC)" in str(sample)
+    assert "approximate (MCMC)" in str(sample.parts[0])
+    assert f"steps a draw by {who}, chains from the middle and from corners within" in str(sample.parts[0])
     assert im.feasible(x, sample.values).all()
     u = sample.values / scales
     mean, var = 1 / (d + 1), d / ((d + 1) ** 2 * (d + 2))
@@ -153,10 +161,11 @@ def test_a_simplex_in_8_dimensions_is_drawn_by_hit_and_run_and_says_so(skewed: b
 
 
 def test_a_polytope_that_hit_and_run_cannot_mix_is_an_error_not_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    from budge.reach import polytope
+    from budge.reach import walks
 
-    monkeypatch.setattr(polytope, "SHORTEST", 1)
-    monkeypatch.setattr(polytope, "LONGEST", 2)
+    walks._measured.cache_clear()
+    monkeypatch.setattr(walks, "SHORTEST", 1)
+    monkeypatch.setattr(walks, "LONGEST", 2)
     im = simplex(8, np.ones(8))
     with pytest.raises(DrawError, match="has not mixed"):
         im.sample({f.name: 0.0 for f in im.features}, 5)

@@ -14,6 +14,7 @@ from budge.expressions import Linear, compare
 from budge.reach.cells import Cell, Half, boxes, strict_rows
 from budge.reach.core import no_weight
 from budge.reach.polytope import Polytope
+from budge.reach.walks import walker
 
 __all__ = ["BUDGET", "Coordinate", "Mixed", "not_positive"]
 
@@ -291,7 +292,13 @@ class Mixed:
             return "rejection"
         if not any(coupled for _, _, _, coupled in self._boxes):
             return "box"
-        return "polytope" if self.exact else "hit-and-run (approximate)"
+        return "polytope" if self.exact else f"hit-and-run by {walker()} (approximate)"
+
+    @property
+    def note(self) -> str:
+        """How chains were seen to mix, of the polytope that took longest; nothing where no chain was walked."""
+        walked = [p.mixing for p in self.polytopes.values() if "mixing" in p.__dict__]
+        return str(max(walked, key=lambda mixing: mixing.steps)) if walked else ""
 
     @property
     def acceptance(self) -> float:

@@ -2,9 +2,8 @@
 
 Coordinates are scaled to their box; equalities are solved out (by an orthonormal basis of what they leave open), thin
 directions likewise. Then: a point, an interval, or up to `EXACT` dimensions a triangulation with simplices chosen by
-volume; beyond that the bounding box by rejection where that accepts enough, else hit-and-run: one chain for each draw,
-in coordinates that are rounded first, for as many steps as it takes until chains from the middle and from corners agree.
-That is said to be approximate.
+volume; beyond that the bounding box by rejection where that accepts enough, else hit-and-run (see `walks`), which is said
+to be approximate.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import DrawError, SolverError
+from budge.errors import DrawError
+from budge.reach.lp import argmin, least, span
+from budge.reach.walks import Mixing, mixing_of, walk
 
 __all__ = ["Polytope"]
 
@@ -24,8 +25,6 @@ FloatArray = npt.NDArray[np.float64]
 EXACT = 5  # dimensions up to which a triangulation is cheap
 THIN = 1e-10  # a polytope narrower than this, relative to its box, is flat
 ENOUGH = 1e-3  # share of the box from which rejection is used
-SHORTEST, LONGEST = 64, 16_384  # steps of a chain before its one draw is taken
-PILOTS = 2048  # chains that tell how long is long enough
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,8 @@ class Polytope:
         limits = np.concatenate([limits, np.ones((~still).sum()), np.zeros((~still).sum())])
         equal_rows = np.vstack([equal_rows, np.eye(k)[still]])  # a coordinate that cannot move is an equality
         equal_to = np.concatenate([equal_to, ((high - low) / 2)[still]])
-        found = _flatten(rows, limits, equal_rows, equal_to)
+        # polytopes that differ by where they lie are the same from here on, to the bit: what is learnt of one serves the others
+        found = _flatten(*(np.round(numbers, 12) for numbers in (rows, limits, equal_rows, equal_to)))
         if found is None:
             return cls(np.zeros((0, 0)), np.zeros(0), low, np.zeros((k, 0)), empty=True)
         inner, inner_limits, base, basis = found
@@ -126,9 +126,13 @@ class Polytope:
         elif self.exact:
             y = self._from_box(rng, n)
         else:
-            shape, steps = self._rounded
-            y = self._walk(rng, np.zeros((n, self.dimension)), shape, steps)
+            y = walk(rng, self.A, self.b, self.mixing, n)
         return np.asarray(self.base + y @ self.basis.T)
+
+    @cached_property
+    def mixing(self) -> Mixing:
+        """How chains walk it, where that is how it is drawn."""
+        return mixing_of(self.A, self.b)
 
     @cached_property
     def _interval(self) -> tuple[float, float]:
@@ -137,8 +141,7 @@ class Polytope:
 
     @cached_property
     def _span(self) -> tuple[FloatArray, FloatArray]:
-        ends = np.array([[sign * _least(sign * goal, self.A, self.b) for goal in np.eye(self.dimension)] for sign in (1.0, -1.0)])
-        return ends[0], ends[1]
+        return span(self.A, self.b)
 
     @cached_property
     def _simplices(self) -> tuple[FloatArray, FloatArray]:
@@ -169,61 +172,6 @@ class Polytope:
             found.append(tried[(tried @ self.A.T <= self.b).all(axis=1)])
             have += len(found[-1])
         return np.concatenate(found)[:n]
-
-    # -- hit-and-run --------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _rounded(self) -> tuple[FloatArray, int]:
-        """A shape in which the polytope is about as wide in every direction, and how many steps are enough in it.
-
-        Enough: chains that start in the middle and chains that start at corners have the same means and variances, up
-        to the noise of so many chains. Twice that is used.
-        """
-        rng = np.random.default_rng(0)
-        low, high = self._span
-        shape: FloatArray = np.diag(high - low)
-        middle, corners = np.zeros((PILOTS, self.dimension)), self._corners(rng)
-        for _ in range(4):
-            middle = self._walk(rng, middle, shape, SHORTEST)
-            shape = np.asarray(np.linalg.cholesky(np.cov(middle.T) + 1e-12 * np.diag((high - low) ** 2)), dtype=float)
-        unshape = np.linalg.inv(shape)
-        steps = 0
-        middle = np.zeros((PILOTS, self.dimension))
-        while steps < LONGEST:
-            more = max(SHORTEST, steps)
-            middle, corners = self._walk(rng, middle, shape, more), self._walk(rng, corners, shape, more)
-            steps += more
-            a, b = middle @ unshape.T, corners @ unshape.T
-            gaps = [_gap(a, b), _gap(a**2, b**2)]
-            if max(gaps) < 4.5:
-                return shape, 2 * steps
-        raise DrawError(
-            f"hit-and-run over a polytope in {self.dimension} dimensions has not mixed within {LONGEST:,} steps",
-            remedy="couple fewer continuous features, or narrow their bounds",
-        )
-
-    def _corners(self, rng: np.random.Generator) -> FloatArray:
-        """Starts near corners: the furthest points in some directions, drawn a little towards the middle."""
-        ends = []
-        for _ in range(min(4 * self.dimension, 64)):
-            ends.append(_argmin(rng.standard_normal(self.dimension), self.A, self.b))
-        return np.asarray(0.95 * np.array(ends)[rng.integers(0, len(ends), PILOTS)])
-
-    def _walk(self, rng: np.random.Generator, y: FloatArray, shape: FloatArray, steps: int) -> FloatArray:
-        """Hit-and-run, one chain for each row, all at once: the chains are independent."""
-        y = y.copy()
-        slack = self.b - y @ self.A.T
-        for _ in range(steps):
-            way = rng.standard_normal(y.shape) @ shape.T
-            speed = way @ self.A.T
-            with np.errstate(divide="ignore", invalid="ignore"):
-                times = slack / speed
-            ahead = np.where(speed > 1e-14, times, np.inf).min(axis=1)
-            behind = np.where(speed < -1e-14, times, -np.inf).max(axis=1)
-            go = (behind + (ahead - behind) * rng.random(len(y)))[:, None]
-            y += go * way
-            slack = np.maximum(slack - go * speed, 0.0)
-        return y
 
 
 def _unit(rows: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -277,30 +225,11 @@ def _solve_out(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, bo
 def _center(A: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
     """The largest ball that fits (its radius is negative where nothing does)."""
     goal = np.r_[np.zeros(A.shape[1]), -1.0]
-    found = _argmin(goal, np.hstack([A, np.ones((len(A), 1))]), b)
+    found = argmin(goal, np.hstack([A, np.ones((len(A), 1))]), b)
     return float(np.min(b - A @ found[:-1])), found[:-1]
 
 
 def _tight(A: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
     """The rows that hold with equality everywhere."""
     loose = b + 1e-7  # the solver's own tolerance
-    return np.array([limit - _least(row, A, loose) <= 1e-6 for row, limit in zip(A, b)])
-
-
-def _least(goal: FloatArray, A: FloatArray, b: FloatArray) -> float:
-    return float(goal @ _argmin(goal, A, b))
-
-
-def _argmin(goal: FloatArray, A: FloatArray, b: FloatArray) -> FloatArray:
-    from scipy.optimize import linprog
-
-    answer = linprog(goal, A_ub=A, b_ub=b, bounds=(None, None), method="highs")
-    if answer.status != 0:
-        raise SolverError("a linear program over a polytope could not be solved", got=answer.message)
-    return np.asarray(answer.x)
-
-
-def _gap(a: FloatArray, b: FloatArray) -> float:
-    """The largest difference of two samples' means, in standard errors."""
-    spread = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
-    return float((np.abs(a.mean(axis=0) - b.mean(axis=0)) / np.maximum(spread, 1e-300)).max())
+    return np.array([limit - least(row, A, loose) <= 1e-6 for row, limit in zip(A, b)])

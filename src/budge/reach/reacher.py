@@ -215,7 +215,8 @@ class Reacher:
     def diagnostics(self, plan: Plan) -> tuple[PartDiagnostics, ...]:
         """How each part was drawn."""
         lone = [PartDiagnostics((f.name,), "box", 1) for f in self.free]
-        return (*(PartDiagnostics(p.names, p.method, p.size, p.exact, p.acceptance) for p in plan.parts), *lone)
+        told = (PartDiagnostics(p.names, p.method, p.size, p.exact, p.acceptance, getattr(p, "note", "")) for p in plan.parts)
+        return (*told, *lone)
 
     def empty_error(self, row: FloatArray, plan: Plan, label: object = None) -> EmptyError:
         """Which constraints clash, where nothing is feasible."""

@@ -31,12 +31,14 @@ class PartDiagnostics:
     configurations: int | None  # None: too many to count
     exact: bool = True
     acceptance: float = 1.0
+    note: str = ""  # how chains were seen to mix
 
     def __str__(self) -> str:
         size = "many" if self.configurations is None else f"{self.configurations:,}"
         law = "" if self.exact else ", approximate (MCMC)"
         share = "" if self.acceptance == 1.0 else f", acceptance {self.acceptance:.3g}"
-        return f"{', '.join(self.names)}: {self.method}, {size} configurations{law}{share}"
+        note = f" ({self.note})" if self.note else ""
+        return f"{', '.join(self.names)}: {self.method}, {size} configurations{law}{note}{share}"
 
 
 @dataclass(frozen=True)
