@@ -125,8 +125,6 @@ def _name(name: Any) -> str:
 def _prompts(prompts: Any, ways: Mapping[str, Interaction], judge: Judge) -> Prompts:
     """The prompts that every interaction can rewrite and the judge can judge: all cells of the table are about the same ones."""
     given = prompts if isinstance(prompts, Prompts) else Prompts.of(prompts)
-    if not len(given):
-        raise InputError("there are no prompts", where="prompts")
     for way in ways.values():
         given = way.check(given)
     judge.check(given)

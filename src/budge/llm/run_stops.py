@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from budge.stats import StoppingRule
 
 __all__ = ["Stop", "needed", "stop_of"]
@@ -44,26 +47,25 @@ class Stop:
         return {name: getattr(self, name) for name in names}
 
 
-def surprises(hits: Sequence[bool | None], claim: str) -> list[int]:
+def surprises(hits: Sequence[bool | None], claim: str) -> NDArray[np.int64]:
     """1 for each draw that speaks against the claim; an unresolved one does."""
-    return [int(hit is None or bool(hit) == (claim == "below")) for hit in hits]
+    return np.array([hit is None or bool(hit) == (claim == "below") for hit in hits], dtype=np.int64)
 
 
 def stop_of(rule: StoppingRule, hits: Sequence[bool | None]) -> tuple[str, int]:
     """The verdict and the number of draws after which the rule stops; ``("continue", n)`` if it does not within these."""
-    total = 0
-    for t, surprise in enumerate(surprises(hits[: rule.max_n], rule.claim), 1):
-        total += surprise
-        state = rule.decide(total if rule.claim == "below" else t - total, t)
-        if state != "continue":
-            return str(state), t
-    return "continue", len(hits)
+    j = np.cumsum(surprises(hits[: rule.max_n], rule.claim))
+    t = np.arange(1, len(j) + 1)
+    shown = j <= rule.accept[t]
+    stops = np.flatnonzero(shown | (j >= rule.give_up[t]) | (t == rule.max_n))
+    if not len(stops):
+        return "continue", len(hits)
+    return (rule.claim if shown[stops[0]] else "inconclusive"), int(stops[0]) + 1
 
 
 def needed(rule: StoppingRule, hits: Sequence[bool | None]) -> int:
     """The fewest further draws that could end it: to ask for so many at once wastes none."""
-    t, j = len(hits), sum(surprises(hits, rule.claim))
-    for more in range(1, rule.max_n - t + 1):
-        if j <= rule.accept[t + more] or j + more >= rule.give_up[t + more]:
-            return more
-    return max(rule.max_n - t, 0)
+    t, j = len(hits), int(surprises(hits, rule.claim).sum())
+    more = np.arange(1, rule.max_n - t + 1)
+    ends = np.flatnonzero((j <= rule.accept[t + more]) | (j + more >= rule.give_up[t + more]))
+    return int(more[ends[0]]) if len(ends) else max(rule.max_n - t, 0)
