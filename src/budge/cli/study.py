@@ -18,7 +18,7 @@ from budge.errors import InputError, MissingDependencyError, StorageError, neare
 __all__ = ["STUDIES", "load", "register", "studies_folder"]
 
 #: The programs; each has ``run(quick=...)``, which returns a result that writes itself.
-STUDIES = ("german", "twitterbot", "recidivism", "transplant", "moderation")
+STUDIES = ("german", "twitterbot", "recidivism", "transplant", "sorrybench", "moderation")
 
 
 def register(app: typer.Typer) -> None:
@@ -30,15 +30,15 @@ def study(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tables, figures and page into this folder.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and draws: a trial of the program, not the study.")] = False,
-    data: Annotated[Path | None, typer.Option("--data", help="Your own copy of rearrest_NY (recidivism only).")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="Your own copy of rearrest_NY (recidivism), or your own run (sorrybench).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Run one of the paper's studies on its data and compare what comes out with what is printed."""
     program = load(name)
-    if data is not None and name != "recidivism":
+    if data is not None and name not in ("recidivism", "sorrybench"):
         raise InputError(
-            "only the recidivism study takes a file of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead"
+            "only the studies recidivism and sorrybench take data of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead"
         )
     try:
         result = program.run(quick=quick) if data is None else program.run(quick=quick, path=data)
