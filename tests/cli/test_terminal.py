@@ -148,6 +148,8 @@ def test_pace_counts_what_was_done_here() -> None:
     assert str(pace) == "0.0042 people/s, 5 h 13 min left"
     pace.see(1000, 1000)
     assert str(pace).endswith("0 s left")
+    pace.see(5900, 0)
+    assert str(pace) == "1 people/s"  # nobody knows how many there are
 
 
 # -- quiet, records, errors --------------------------------------------------------------------------------------------

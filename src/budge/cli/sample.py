@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import people_of, say
+from budge.cli.shared import people_of, progress_bar, say
 
 __all__ = ["register"]
 
@@ -55,7 +55,9 @@ def sample(
         method=method,
         on_invalid=on_invalid,
     )
-    total = write_points(im, people, design, out, overwrite=overwrite)
+    with progress_bar("points", quiet=quiet or as_json) as progress:
+        count = None if progress is None else (lambda done: progress(done, 0))
+        total = write_points(im, people, design, out, overwrite=overwrite, progress=count)
     if as_json:
         echo_json(
             {

@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, say, show_table
+from budge.cli.shared import people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -36,7 +36,9 @@ def _select(
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
-    figure: Annotated[Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")] = None,
+    figure: Annotated[
+        Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")
+    ] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load model files that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -64,10 +66,12 @@ def _select(
         models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
         accuracy[name] = merit
     aim = parse_target(target, classes=next((m.classes for m in models.values() if m.classes is not None), None))
-    result = select(
-        models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
-        population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
-    )  # fmt: skip
+    with progress_bar("steps", quiet=quiet or as_json) as progress:
+        result = select(
+            models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
+            population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
+            progress=progress,
+        )  # fmt: skip
     if figure is not None:
         write_figure(figure, result.plot())
     if as_json:

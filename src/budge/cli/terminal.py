@@ -41,7 +41,10 @@ def console(stream: IO[str]) -> Any:
 
 
 class Pace:
-    """How fast the work goes and how long it still takes, from what was done since the first look (a resumed run starts late)."""
+    """How fast the work goes and how long it still takes, from what was done since the first look: a resumed run starts late.
+
+    A total of 0 says that nobody knows where the end is.
+    """
 
     def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
         self.what, self.clock = what, clock
@@ -64,8 +67,8 @@ class Pace:
         rate = self.rate
         if rate is None:
             return ""
-        speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
-        return f"{speed} {self.what}/s, {_time((self.total - self.done) / rate)} left"
+        speed = f"{rate:,.0f} {self.what}/s" if rate >= 10 else f"{rate:.2g} {self.what}/s"
+        return f"{speed}, {_time((self.total - self.done) / rate)} left" if self.total else speed
 
 
 def _time(seconds: float) -> str:
@@ -94,7 +97,7 @@ def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], Non
 
         def update(done: int, total: int) -> None:
             pace.see(done, total)
-            bar.update(task, completed=done, total=total, pace=str(pace))
+            bar.update(task, completed=done, total=total or None, pace=str(pace))
 
         yield update
 
@@ -112,9 +115,9 @@ def _lines(pace: Pace) -> Callable[[int, int], None]:
     def update(done: int, total: int) -> None:
         nonlocal last
         pace.see(done, total)
-        if pace.clock() - last >= EVERY and done < total:
+        if pace.clock() - last >= EVERY and (done < total or not total):
             last = pace.clock()
-            say(f"{done:,} of {total:,} {pace.what}: {pace}", err=True)
+            say(f"{done:,} of {total:,} {pace.what}: {pace}" if total else f"{done:,} {pace.what}: {pace}", err=True)
 
     return update
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -116,6 +116,7 @@ def select(
     on_invalid: Literal["error", "skip", "keep"] = "error",
     check: bool = True,
     n_jobs: int = 1,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Selection:
     """The most accurate model whose gaming is certified to be within a limit.
 
@@ -135,6 +136,8 @@ def select(
     choose, certify
         The streams of draws for choosing and for certifying. They must differ: a model chosen for its luck on a sample looks better on
         that sample than it is. All models are asked about the same draws.
+    progress
+        Called with (steps done, steps in all).
 
     Returns
     -------
@@ -170,21 +173,27 @@ def select(
         "target": target, "threshold": threshold, "alpha": alpha, "claim": "below", "n": n, "margin": margin, "seed": seed,
         "population": population, "exact_limit": exact_limit, "adjust": "none", "on_invalid": on_invalid, "n_jobs": n_jobs,
     }  # fmt: skip
-    first = audit(dict(models), X, im, purpose=choose, check=check, **options)
+    stages = 2 + len(compare or ())
+
+    def stage(k: int) -> Callable[[int, int], None] | None:
+        """Audit k of several, as steps of the whole: they may be of different people."""
+        return None if progress is None else lambda done, total: progress(1000 * k + 1000 * done // max(total, 1), 1000 * stages)
+
+    first = audit(dict(models), X, im, purpose=choose, check=check, progress=stage(0), **options)
     table = pd.DataFrame({"model": list(models), "accuracy": [merit[m] for m in models]})
     shares = [gaming(first, m, alpha) for m in models]
     table["people"], table["gaming"], table["gaming_high"] = zip(*shares)
     table["front"] = pareto(table["accuracy"].to_numpy(), table["gaming_high"].to_numpy())
     table["allowed"] = table["gaming_high"] <= bound
     reported: dict[str, str | None] = {}
-    for name, other in (compare or {}).items():
-        seen = audit(dict(models), X, other, purpose=choose, check=False, **options)
+    for k, (name, other) in enumerate((compare or {}).items(), 1):
+        seen = audit(dict(models), X, other, purpose=choose, check=False, progress=stage(k), **options)
         table[f"gaming ({name})"] = [gaming(seen, m, alpha)[1] for m in models]
         reported[name] = best(table, table[f"gaming ({name})"] <= bound)
     chosen = best(table, table["allowed"])
     certified = None
     if chosen is not None:
-        again = audit({chosen: models[chosen]}, X, im, purpose=certify, check=False, **options)
+        again = audit({chosen: models[chosen]}, X, im, purpose=certify, check=False, progress=stage(stages - 1), **options)
         certified = gaming(again, chosen, alpha)[2]
     info = {
         "target": first.info["target"], "limit": bound, "threshold": first.info["design"]["threshold"], "alpha": first.info["design"]["alpha"],
