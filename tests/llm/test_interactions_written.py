@@ -119,6 +119,9 @@ def test_a_file_of_rewrites_is_known_by_its_content(tmp_path: Path) -> None:
         ("few_shot([('1?', 'one'), ('2?', 'two')], k=1)", lambda: llm.few_shot([("1?", "one"), ("2?", "two")], 1)),
         ("rewrites({'q1': ['x', 'y']})", lambda: llm.rewrites({"q1": ["x", "y"]})),
         ("translate(French, model='openai/m')", lambda: llm.translate("French", "openai/m")),
+        ("translate(French, model=openai/gpt-4o:beta)", lambda: llm.translate("French", "openai/gpt-4o:beta")),
+        ("suffix('a/b-c (d')", lambda: llm.suffix("a/b-c (d")),
+        ("misspell(1e-3, most=3)", lambda: llm.misspell(0.001, most=3)),
     ],
 )  # fmt: skip
 def test_texts_of_the_command_line(text: str, same: Callable[[], llm.Interaction]) -> None:
@@ -136,11 +139,20 @@ def test_texts_of_the_command_line(text: str, same: Callable[[], llm.Interaction
         ("match", lambda: llm.match()),
         (r"pattern('\\byes\\b')", lambda: llm.pattern(r"\byes\b")),
         ("choice(yes, no)", lambda: llm.choice("yes", "no")),
+        ("model_judge(openai/gpt-4o)", lambda: llm.model_judge("openai/gpt-4o")),
+        ("contains(Paris)", lambda: llm.contains("Paris")),
         ("model('openai/gpt', yes='Y', no='N')", lambda: llm.model_judge("openai/gpt", yes="Y", no="N")),
     ],
 )
 def test_texts_for_judges(text: str, same: Callable[[], llm.Judge]) -> None:
     assert llm.parse_judge(text) == same() == llm.as_judge(text)
+
+
+def test_a_file_by_its_bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in-french").mkdir()
+    Path("in-french/a.csv").write_text("id,rewrite\nq1,x\n", encoding="utf-8")
+    assert llm.parse_interaction("rewrites(in-french/a.csv, missing=skip)") == llm.rewrites("in-french/a.csv", missing="skip")
 
 
 def test_a_template_file_by_its_bare_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +182,7 @@ def test_a_template_file_by_its_bare_name(tmp_path: Path, monkeypatch: pytest.Mo
         ("__import__('os').system('true')", "is no interaction"),
         ("__import__('os')", "no such interaction"),
         ("misspell(rate=__import__('os'))", "is no value"),
-        ("misspell(words=open('/etc/passwd').read())", "is no value"),
+        ("misspell(words=open('/etc/passwd').read())", "cannot be read"),
         ("[misspell for x in [1]]", "is no interaction"),
         ("lambda: 1", "is no interaction"),
         ("(" * 3000 + ")" * 3000, "cannot be read"),

@@ -75,6 +75,38 @@ def _content_of(value: Any) -> Any:
     return value
 
 
+_BARE = re.compile(r"[\w./:@+-]*[\w/]")
+_STRING = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.S)
+
+
+def _quoted(text: str) -> str:
+    """Bare words in brackets that Python could not read (openai/gpt-4o, data/fr.jsonl) put in quotes."""
+    parts, at, depth = [], 0, 0
+    while at < len(text):
+        if (string := _STRING.match(text, at)) is not None:
+            part = string[0]
+        elif depth and (bare := _BARE.match(text, at)) is not None:
+            part = bare[0]
+            if not part.isidentifier() and not _number(part):
+                parts.append(repr(part))
+                at += len(part)
+                continue
+        else:
+            part = text[at]
+            depth += (part in "([{") - (part in ")]}")
+        parts.append(part)
+        at += len(part)
+    return "".join(parts)
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return not any(c.isalpha() for c in text)  # 1+1 is for the parser to refuse
+    return True
+
+
 @dataclass(frozen=True)
 class Family:
     """The known interactions, or the known judges: where each is made, and how several are put together."""
@@ -128,7 +160,7 @@ class Family:
         label = re.match(r"\s*([A-Za-z][\w.+-]*)\s*=(?!=)\s*(?=[A-Za-z~(])", text)
         body = text[label.end() :] if label else text
         try:
-            tree = ast.parse(body.strip(), mode="eval").body
+            tree = ast.parse(_quoted(body.strip()), mode="eval").body
             made = self._made(tree, body.strip())
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if isinstance(error, BudgeError):
