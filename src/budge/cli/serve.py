@@ -132,7 +132,7 @@ def _models(given: list[str], output: str, cutoff: float | None, trust: bool) ->
 
 
 def _demo(threshold: float, seed: int) -> Question:
-    """The lender of ``budge demo``, beside one who looks at savings and address less."""
+    """Those whom the scorecard of ``budge demo`` refuses, beside one that does not look at savings."""
     from budge.datasets import lending, spec_path
     from budge.datasets.scorecard import Scorecard
     from budge.interaction import InteractionModel
@@ -140,10 +140,12 @@ def _demo(threshold: float, seed: int) -> Question:
 
     data = lending(n=1500, seed=seed)
     train, outcome = data.X.iloc[:1000], data.y.iloc[:1000]
-    models = {"scorecard": Scorecard.fit(train, outcome), "cautious": Scorecard.fit(train, outcome, penalty=300.0)}
+    models = {"scorecard": Scorecard.fit(train, outcome), "without savings": Scorecard.fit(train.drop(columns="savings"), outcome)}
+    others = data.X.iloc[1000:]
+    applicants = others[models["scorecard"].predict(others) == 0]
     path = spec_path("lending")
     im = InteractionModel.from_file(path)
     return make_question(
-        models, data.X.iloc[1000:1120], im, target=1, threshold=threshold, seed=seed, harm="below", text=path.read_text(encoding="utf-8"),
+        models, applicants, im, target=1, threshold=threshold, seed=seed, harm="below", text=path.read_text(encoding="utf-8"),
         title=im.name,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -24,16 +24,14 @@ from budge.web.people import Wish, people_record
 from budge.web.person import saved_person, try_person
 from budge.web.question import Question
 from budge.web.records import error_record, problem_record
+from budge.web.running import Pace, Piece, predictions, running
 
 __all__ = ["Desk", "State", "SupersededError"]
 
 KEPT_BASES, KEPT_RESULTS, KEPT_WARM = 200, 12, 3
-FIRST_SECONDS = 0.15  #: what a first look at a subsample may take
-FEWEST = 25  #: people of a first look
-PATIENCE = 20.0  #: seconds that everybody may take without being asked for
-PROGRESS_SECONDS = 0.25
-BLOCKS = 8  #: blocks of an audit at least, so that it stops soon when it is superseded
-
+FIRST_TOLD, NEXT_TOLD = 0.08, 0.8  #: seconds after which a running audit is told of, and again
+FEWEST = 20  #: people of a subsample that is worth telling
+PATIENCE = 30.0  #: seconds that everybody may take without being asked for
 Tell = Callable[[dict[str, Any]], None]
 
 
@@ -67,7 +65,8 @@ class Desk:
         self._warm: OrderedDict[str, InteractionModel] = OrderedDict()
         self._lock = threading.Lock()
         self._stops: dict[str, threading.Event] = {}
-        self.rate: float | None = None  # people a second, as seen
+        self.pace = Pace()
+        self._before: dict[str, Any] | None = None  # what the models say of the people as they are
         self.order = first_people(len(question.frame)) if question.frame is not None else None
         if question.saved is not None:
             self._found[self.first, question.threshold] = _Found(whole=question.saved)
@@ -195,7 +194,8 @@ class Desk:
         found = self._at(state)
         if found.whole is not None:
             return found.whole
-        result = self._run(self.model(state), state, None, stop or threading.Event(), None)
+        *_, last = self._pieces(self.model(state), state, stop or threading.Event())
+        result = last.audit()
         self._keep(state, whole=result)
         return result
 
@@ -244,55 +244,41 @@ class Desk:
         tell({"kind": "end", "seconds": 0.0})
 
     def _everybody(self, im: InteractionModel, state: State, whole: bool | None, stop: threading.Event, tell: Tell) -> None:
-        """Growing subsamples, then all: what was prepared for the first people is at hand for the next look."""
-        assert self.order is not None
-        total = len(self.order)
+        """Those asked so far, at moments; then all. Too slow a model is asked about all only if that is wished."""
         found = self._at(state)
         if found.whole is not None:
             tell(self._told(found.whole, whole=True))
             return
-        size = FEWEST if self.rate is None else max(FEWEST, int(self.rate * FIRST_SECONDS))
-        while size * 2 < total and whole is not True:
-            some = self._run(im, state, self.order[:size], stop, None)
-            self._keep(state, some=some)
-            expected = total / self.rate if self.rate else 0.0
-            tell({**self._told(some, whole=False), "seconds_for_all": expected})
-            if expected > PATIENCE:
+        told = 0.0
+        for piece in self._pieces(im, state, stop):
+            if piece.whole:
+                result = piece.audit()
+                self._keep(state, whole=result)
+                tell(self._told(result, whole=True))
                 return
-            size *= 4
-        last = [time.perf_counter()]
+            slow = piece.seconds_for_all > PATIENCE and piece.seconds > PATIENCE / 20 and whole is not True
+            due = piece.seconds >= FIRST_TOLD if not told else piece.seconds - told >= max(NEXT_TOLD, told)
+            if piece.done >= FEWEST and (due or slow):
+                told = piece.seconds
+                some = piece.audit()
+                self._keep(state, some=some)
+                tell({**self._told(some, whole=False), "seconds_for_all": piece.seconds_for_all, "stopped": slow})
+                if slow:
+                    return
+            elif told:
+                tell({"kind": "progress", "done": piece.done, "of": piece.of})
 
-        def progress(done: int, of: int) -> None:
-            if time.perf_counter() - last[0] > PROGRESS_SECONDS:
-                last[0] = time.perf_counter()
-                tell({"kind": "progress", "done": done, "of": of})
-
-        result = self._run(im, state, None, stop, progress)
-        self._keep(state, whole=result)
-        tell(self._told(result, whole=True))
+    def _pieces(self, im: InteractionModel, state: State, stop: threading.Event) -> Iterator[Piece]:
+        assert self.order is not None
+        if self._before is None:
+            self._before = predictions(self.question)
+        return running(self.question, im, state.threshold, self._before, self.order, self.pace, lambda: self._go_on(stop))
 
     def _told(self, found: Audit, *, whole: bool) -> dict[str, Any]:
         assert self.order is not None
         before = self._start_found()
         start = before.whole if before is not None else None
         return everybody_record(found, None if start is found else start, whole=whole, of=len(self.order))
-
-    def _run(
-        self, im: InteractionModel, state: State, people: Any, stop: threading.Event, progress: Callable[[int, int], None] | None
-    ) -> Audit:
-        count = len(people) if people is not None else len(self.order if self.order is not None else ())
-
-        def step(done: int, of: int) -> None:
-            self._go_on(stop)
-            if progress is not None:
-                progress(done, of)
-
-        n = self.question.design(state.threshold).n
-        block = max(1, min(count // BLOCKS or 1, 100_000 // n))
-        began = time.perf_counter()
-        found = self.question.audit(im, state.threshold, people, progress=step, block_people=max(block, 16))
-        self.rate = count / max(time.perf_counter() - began, 1e-6)
-        return found
 
     def _keep(self, state: State, *, some: Audit | None = None, whole: Audit | None = None) -> None:
         key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.audit.summary import summarise
 
 __all__ = ["everybody_record", "first_people"]
 
@@ -24,37 +25,32 @@ def first_people(people: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.intp
 
 def everybody_record(found: Audit, before: Audit | None, *, whole: bool, of: int) -> dict[str, Any]:
     """The summary for each model, beside that of the declared interaction model for the same people."""
-    people = int(found.info["people"])
+    tables = {name: found.of_model(name) for name in found.models}
+    olds = {name: before.of_model(name) if before is not None else None for name in found.models}
+    people = len(tables[found.models[0]]) if len(tables) == 1 else found.table.index.nunique()
     return {
         "kind": "everybody",
         "whole": whole,
         "people": people,
         "of": of,
-        "models": {name: _model(found, before, name) for name in found.models},
-        "pairs": [_pair(found, a, b) for a, b in combinations(found.models[:4], 2)],
+        "models": {name: _model(found, tables[name], olds[name], name) for name in found.models},
+        "pairs": [_pair(tables, a, b) for a, b in combinations(found.models[:4], 2)],
     }
 
 
-def _model(found: Audit, before: Audit | None, name: str) -> dict[str, Any]:
-    rows, summary = found.of_model(name), found.summary(name)
-    record = {
-        **summary.to_dict(),
-        "sentences": str(summary).split("\n"),
-        "cdf": _cdf(rows),
-        "before": None,
-    }
-    if before is not None:
-        old = before.of_model(name)
-        old = old.loc[old.index.isin(rows.index)]
-        both = rows["verdict"].to_frame("now").join(old["verdict"].rename("was"), how="inner")
-        changed = both[both["now"] != both["was"]]
+def _model(found: Audit, rows: pd.DataFrame, old: pd.DataFrame | None, name: str) -> dict[str, Any]:
+    summary = summarise(rows, found.info, name)
+    record = {**summary.to_dict(), "sentences": str(summary).split("\n"), "cdf": _cdf(rows), "before": None}
+    if old is not None:
+        if len(rows) != len(old):
+            old = old.loc[old.index.isin(rows.index)]
+        was = old["verdict"].reindex(rows.index)
+        changed = pd.Series(list(zip(was, rows["verdict"])))[(was.notna() & (was != rows["verdict"])).to_numpy()]
         record["before"] = {
             "verdicts": {str(k): int(v) for k, v in old["verdict"].value_counts().items()},
             "mean_rho": _mean(old),
             "cdf": _cdf(old),
-            "changed": [
-                {"from": str(a), "to": str(b), "people": len(some)} for (a, b), some in changed.groupby(["was", "now"], observed=True)
-            ],
+            "changed": [{"from": str(a), "to": str(b), "people": int(k)} for (a, b), k in sorted(changed.value_counts().items())],
         }
     return record
 
@@ -77,9 +73,9 @@ def _cdf(rows: pd.DataFrame) -> list[list[float]]:
     return [[float(v), float(s)] for v, s in zip(values, shares)]
 
 
-def _pair(found: Audit, a: str, b: str) -> dict[str, Any]:
+def _pair(tables: Mapping[str, pd.DataFrame], a: str, b: str) -> dict[str, Any]:
     """Two models on the same people and points: who gets which verdict from each, and how far apart their ρ are."""
-    one, two = found.of_model(a), found.of_model(b)
+    one, two = tables[a], tables[b]
     both = one[["verdict", "rho"]].join(two[["verdict", "rho"]], how="inner", lsuffix="_a", rsuffix="_b")
     counts: Mapping[Any, int] = both.groupby(["verdict_a", "verdict_b"], observed=True).size().to_dict()
     gap = (both["rho_b"] - both["rho_a"]).dropna()

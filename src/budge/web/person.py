@@ -11,7 +11,6 @@ import pandas as pd
 
 from budge.audit.blocks import _far
 from budge.audit.result import Audit, _same
-from budge.audit.run import make_source
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import BudgeError, InputError
 from budge.interaction import InteractionModel
@@ -32,8 +31,10 @@ def person_record(question: Question, im: InteractionModel, threshold: float, pl
         raise InputError("nobody stands there", where="person", got=place, remedy=f"there are {len(question.frame)} people")
     frame = question.frame.iloc[[place]]
     found = question.audit(im, threshold, [place], population="all")
-    source = make_source(im, frame, question.options["on_invalid"])
+    assert found.context is not None
+    source = found.context.source
     assert isinstance(source, TableSource)
+    status = source.status(0)
     label = frame.index[0]
     record: dict[str, Any] = {
         "place": place,
@@ -41,10 +42,9 @@ def person_record(question: Question, im: InteractionModel, threshold: float, pl
         "models": {name: row_record(found, label, name) for name in question.models},
         "features": _features(im, frame, source),
         "extra": {str(c): shown(frame[c].iloc[0]) for c in frame.columns if c not in im.by_name},
-        "broken": [p.to_dict() for p in im.broken(frame)],
+        "broken": [p.to_dict() for p in im.broken(frame)] if status == "invalid_start" else [],
         "reach": None,
     }
-    status = source.status(0)
     if status == "invalid_start":
         return record | {"status": status, "sentence": "She breaks the interaction model before she moves: no verdict."}
     if status == "empty":

@@ -37,6 +37,7 @@ class Question:
     text: str = ""  # the spec as its author wrote it, comments and all
     title: str = ""
     saved: Audit | None = None
+    _designs: dict[float, Design] = field(default_factory=dict, repr=False)
 
     @property
     def live(self) -> bool:
@@ -49,10 +50,14 @@ class Question:
         return tuple(self.predictors) if self.live else (self.saved.models if self.saved is not None else ())
 
     def design(self, threshold: float) -> Design:
-        """The design of an audit with this threshold, exactly as `budge.audit` makes it."""
+        """The design of an audit with this threshold, exactly as `budge.audit` makes it; made once."""
+        if threshold in self._designs:
+            return self._designs[threshold]
         wishes = {k: v for k, v in self.options.items() if k not in ("target", "population", "harm")}
         classes = next((p.classes for p in self.predictors.values() if p.classes is not None and p.output == "label"), None)
-        return make_design(self.options["target"], classes=classes, threshold=threshold, **wishes)
+        if len(self._designs) > 100:
+            self._designs.clear()
+        return self._designs.setdefault(threshold, make_design(self.options["target"], classes=classes, threshold=threshold, **wishes))
 
     def audit(self, im: InteractionModel, threshold: float, people: Any = None, **more: Any) -> Audit:
         """`budge.audit` of this question: the edited model, everybody or some people by position."""

@@ -1,0 +1,103 @@
+"""An audit that can be looked at while it runs: people in a random order, block by block, by the library's own steps.
+
+At its end it is what `budge.audit` returns, to the bit; before, it is the same audit of those who were asked so far.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.audit.blocks import Record, Work
+from budge.audit.result import Audit, Context
+from budge.audit.run import _block, _complete, _info, _population, make_source
+from budge.interaction import InteractionModel
+from budge.web.question import Question
+
+__all__ = ["Pace", "Piece", "predictions", "running"]
+
+FIRST_BLOCK = 8  #: people, where nothing is known of the model's speed
+FIRST_SECONDS, BLOCK_SECONDS = 0.12, 0.4  #: what the first block and the others may take: a superseded look stops at their end
+BLOCK_ROWS = 100_000
+
+
+class Pace:
+    """People a second, as seen last."""
+
+    def __init__(self) -> None:
+        self.rate: float | None = None
+
+    def block(self, seconds: float, most: int) -> int:
+        """How many people fit into a block."""
+        return FIRST_BLOCK if self.rate is None else max(1, min(most, int(self.rate * seconds)))
+
+    def learn(self, people: int, seconds: float) -> None:
+        """A block more is known."""
+        seen = people / max(seconds, 1e-6)
+        self.rate = seen if self.rate is None else 0.5 * self.rate + 0.5 * seen
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Where a running audit stands; `audit` makes what is known so far into a result."""
+
+    done: int
+    of: int
+    seconds: float
+    audit: Callable[[], Audit]
+
+    @property
+    def whole(self) -> bool:
+        """Whether everybody was asked."""
+        return self.done == self.of
+
+    @property
+    def seconds_for_all(self) -> float:
+        """How long it will take in all, at this pace."""
+        return self.seconds * self.of / max(self.done, 1)
+
+
+def predictions(question: Question) -> dict[str, npt.NDArray[Any]]:
+    """What every model says of the people as they are: it does not depend on the interaction model."""
+    assert question.frame is not None
+    return {name: np.asarray(p.predict(question.frame)) for name, p in question.predictors.items()}
+
+
+def running(
+    question: Question, im: InteractionModel, threshold: float, before: dict[str, npt.NDArray[Any]], order: npt.NDArray[np.intp], pace: Pace,
+    go_on: Callable[[], None],
+) -> Iterator[Piece]:  # fmt: skip
+    """Ask block by block; `go_on` is called before each and may raise."""
+    began = time.perf_counter()
+    design, options = question.design(threshold), question.options
+    source = make_source(im, question.frame, design.on_invalid)
+    population = options.get("population", "all")
+    asked = {name: _population(population, source, before[name], design) for name in question.predictors}
+    info = _info(source, question.predictors, design, im, options.get("harm"), population)
+    context = Context(question.predictors, question.frame, im, source)
+    anyone = np.any(list(asked.values()), axis=0)
+    todo = [int(i) for i in order if anyone[i]]
+    work, records = Work(dict(question.predictors), design), dict[int, dict[str, Record]]()
+
+    def result() -> Audit:
+        found = Audit.of(dict(records), before, source, design, info, context, ())
+        if len(records) == len(todo):
+            _complete(found, design)
+        return found
+
+    done = 0
+    while done < len(todo):
+        go_on()
+        at = time.perf_counter()
+        some = todo[done : done + pace.block(BLOCK_SECONDS if done else FIRST_SECONDS, max(1, BLOCK_ROWS // design.n))]
+        records |= work(_block(source, before, asked, some))
+        done += len(some)
+        pace.learn(len(some), time.perf_counter() - at)
+        yield Piece(done, len(todo), time.perf_counter() - began, result)
+    if not todo:
+        yield Piece(0, 0, 0.0, result)
