@@ -152,7 +152,12 @@ def part_key(part: Part) -> str:
 def _about(im: InteractionModel, r: Relaxation, before: list[Toggle]) -> tuple[Constraint | None, tuple[str, ...], str, int | None]:
     """The constraint that the relaxation drops, the features that it is about, a sentence, and the switch that it is a part of."""
     relaxed = r.model(im)
-    gone = [c for c in im.constraints if c not in relaxed.constraints]
+    left, gone = list(relaxed.constraints), []
+    for c in im.constraints:  # of twins one goes
+        if c in left:
+            left.remove(c)
+        else:
+            gone.append(c)
     changed = tuple(a.name for a, b in zip(im.features, relaxed.features) if a != b)
     if r.kind == "constraint" and gone:
         return gone[0], gone[0].scope, gone[0].describe(), None
