@@ -138,7 +138,7 @@ def verdicts(
     claim: Annotated[str, typer.Option(help="below or above.")] = "below",
     alpha: Annotated[float, typer.Option(help="The error of the claims.")] = 0.05,
     adjust: Annotated[str, typer.Option(help="Within a model: bh, by, holm, bonferroni or none.")] = "bh",
-    method: Annotated[str, typer.Option(help="auto, exact, first, bounded, clustered or anytime.")] = "auto",
+    method: Annotated[str, typer.Option(help="auto, first, bounded, clustered or anytime.")] = "auto",
     by: Annotated[str | None, typer.Option(help="Also for each: category or prompt.")] = None,
     latex: Annotated[bool, typer.Option("--latex", help="The table in LaTeX, and nothing else.")] = False,
     fail_if: Annotated[list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'inconclusive') > 0\".")] = None,
