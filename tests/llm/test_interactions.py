@@ -83,7 +83,7 @@ def test_draws_follow_the_exact_law(name: str) -> None:
     law = interaction.law(prompt)
     assert sum(law.values()) == pytest.approx(1, abs=1e-12)
     assert interaction.reachable(prompt) == len(law) == len(interaction.enumerate(prompt))
-    n = 20_000
+    n = 10_000
     seen = Counter(interaction.draw(prompt, n, np.random.default_rng(11)))
     assert set(seen) <= set(law)
     likely = [text for text, p in law.items() if n * p >= 5]
@@ -376,9 +376,18 @@ def test_what_makes_no_sense_is_refused(make: Callable[[], object], what: str) -
     assert what in str(caught.value)
 
 
+def test_capitals_of_words_with_apostrophes() -> None:
+    text = Prompt("a", "don't print `ab` 2x, Zoë’s straße")
+    assert case("title").enumerate(text) == ("Don't Print `ab` 2x, Zoë’s Straße",)
+    assert case("upper").enumerate(text) == ("DON'T PRINT `ab` 2x, ZOË’S STRAßE",), "a letter that would become two stays"
+    assert case("title").enumerate(Prompt("a", "ﬁnd ßo AND")) == ("ﬁnd ßo And",)
+    assert case("sentence").enumerate(Prompt("a", "DO IT")) == ("Do it",)
+    assert case("swap").enumerate(Prompt("a", "Do It 5x")) == ("dO iT 5x",)
+
+
 def test_sentences_say_what_is_done() -> None:
     assert misspell(0.2, most=3, ways=["list", "swap"], keep=["numbers"], keep_words=["Lima"]).describe() == (
-        "Each word is misspelt with probability 0.2, at most 3 a text as in the list 'common' or by two letters swapped; "
+        "Each word is misspelt with probability 0.2 (at most 3 a text) as in the list 'common' or by two letters swapped; "
         "numbers and the word 'Lima' are left alone."
     )
     assert typos(least=2, most=2, ways=["drop"], keep=[]).describe() == "Exactly 2 words a text are misspelt by a letter dropped."

@@ -136,7 +136,7 @@ class Edits(Interaction):
         if few:
             start = f"{few[0].upper()}{few[1:]} {verb}" if self.least == 1 else f"{few[0].upper()}{few[1:]} {_plural(verb)}"
         else:
-            start = f"Each {unit} {verb} with probability {self.rate:g}" + (f", {bounds} a text" if bounds else "")
+            start = f"Each {unit} {verb} with probability {self.rate:g}" + (f" ({bounds} a text)" if bounds else "")
         return f"{start}{self._how()}{kept_sentence(self.keep, self.keep_words)}."
 
     def _how(self) -> str:

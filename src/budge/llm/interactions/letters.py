@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -17,13 +18,25 @@ from budge.llm.prompts import Prompt
 
 __all__ = ["ALPHABETS", "MODES", "Case", "Lookalikes", "MixedCase", "case", "homoglyphs", "leet", "mixed_case"]
 
-#: Ways to write a whole text.
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+
+def _each(change: Callable[[str], str], text: str) -> str:
+    """Letter by letter; one that would become two (ß → SS) stays, so that nothing behind it moves."""
+    return "".join(new if len(new := change(c)) == 1 else c for c in text)
+
+
+def _first(text: str) -> str:
+    return _each(str.upper, text[:1]) + _each(str.lower, text[1:])
+
+
+#: Ways to write a whole text; none changes its length.
 MODES: dict[str, Callable[[str], str]] = {
-    "upper": str.upper,
-    "lower": str.lower,
-    "title": str.title,
-    "sentence": str.capitalize,
-    "swap": str.swapcase,
+    "upper": lambda text: _each(str.upper, text),
+    "lower": lambda text: _each(str.lower, text),
+    "title": lambda text: _WORD.sub(lambda word: _first(word[0]), text),
+    "sentence": _first,
+    "swap": lambda text: _each(str.swapcase, text),
 }
 #: For each letter what looks like it: Cyrillic and Greek letters; digits and signs.
 ALPHABETS: dict[str, dict[str, str]] = {
@@ -67,16 +80,8 @@ class Case(Interaction):
         return ((self._written(prompt.text, mode), 1 / len(self.modes)) for mode in self.modes)
 
     def _written(self, text: str, mode: str) -> str:
-        """Letter by letter, so that a change of length (ß → SS) moves no protected place."""
         kept = Kept(text, self.keep, self.keep_words)
-        whole = MODES[mode](text)
-        if len(whole) != len(text):
-            whole = (
-                "".join(new if len(new := MODES[mode](c)) == 1 else c for c in text)
-                if mode in ("upper", "lower", "swap")
-                else text
-            )
-        return "".join(new if kept.free(i, i + 1) else old for i, (old, new) in enumerate(zip(text, whole)))
+        return "".join(new if kept.free(i, i + 1) else old for i, (old, new) in enumerate(zip(text, MODES[mode](text))))
 
     def describe(self) -> str:
         """One English sentence."""
