@@ -149,7 +149,7 @@ import sys
 sys.path.insert(0, {kit!r})
 from llm_run_kit import PROMPTS, QUICK, Says, Shout
 from budge import llm
-llm.run(llm.ChatModel("fake", {url!r}), PROMPTS, {{"shout": Shout()}}, judge=Says(), n=40, seed=5, patience=QUICK, concurrency=3, folder={folder!r})
+llm.run(llm.ChatModel("fake", {url!r}), PROMPTS, {{"shout": Shout()}}, judge=Says(), n=24, seed=5, patience=QUICK, concurrency=3, folder={folder!r})
 """
 
 
@@ -163,21 +163,21 @@ def test_a_run_that_is_killed_asks_no_answered_draw_again(tmp_path: Path) -> Non
         script = CHILD.format(kit=str(Path(__file__).parent), url=fake.url, folder=str(folder))
         child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
         until = time.monotonic() + 120
-        while len(fake.asked) < 33 and child.poll() is None and time.monotonic() < until:
+        while len(fake.asked) < 20 and child.poll() is None and time.monotonic() < until:
             time.sleep(0.005)
         assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
         os.kill(child.pid, signal.SIGKILL)
         child.communicate()
         first = questions(fake.asked)
-        assert 33 <= sum(first.values()) < 80
-        run = ask(fake, models=llm.ChatModel("fake", fake.url), n=40, folder=folder, concurrency=3)
+        assert 20 <= sum(first.values()) < 48
+        run = ask(fake, models=llm.ChatModel("fake", fake.url), n=24, folder=folder, concurrency=3)
         assert not run.incomplete
         again = Counter({question: times for question, times in questions(fake.asked).items() if times > 1})
         assert sum(again.values()) - len(again) <= 3  # only what was under way at the kill
-        assert run.asked == 80 - (sum(first.values()) - len(again))
-        assert run.answers.table.equals(ask(fake, n=40).answers.table)
+        assert run.asked == 48 - (sum(first.values()) - len(again))
+        assert run.answers.table.equals(ask(fake, n=24).answers.table)
         size = len(fake.asked)
-        assert ask(fake, n=40, folder=folder, models=llm.ChatModel("fake", fake.url)).answers.table.equals(run.answers.table)
+        assert ask(fake, n=24, folder=folder, models=llm.ChatModel("fake", fake.url)).answers.table.equals(run.answers.table)
         assert len(fake.asked) == size
     assert llm.load(folder).table.equals(run.answers.table)
     assert list((folder / "logs").glob("*.eval"))  # Inspect's own logs are kept
@@ -305,7 +305,7 @@ def limit(done, total):
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:
     model = llm.ChatModel("fake", {url!r})
-    given = dict(judge=Says(), n=40, seed=5, patience=QUICK, concurrency=1, folder={folder!r}, progress=limit)
+    given = dict(judge=Says(), n=24, seed=5, patience=QUICK, concurrency=1, folder={folder!r}, progress=limit)
     llm.run(model, PROMPTS, {{"shout": Shout()}}, **given)
 except BudgeError as error:
     sys.stderr.write(str(error))
@@ -319,10 +319,10 @@ def test_a_disk_that_fills_up_ends_with_3_and_keeps_what_was_answered(tmp_path: 
         script = FULL.format(kit=str(Path(__file__).parent), url=fake.url, folder=str(folder))
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
         assert done.returncode == 3, done.stderr
-        run = ask(fake, models=llm.ChatModel("fake", fake.url), n=40, folder=folder)
+        run = ask(fake, models=llm.ChatModel("fake", fake.url), n=24, folder=folder)
         assert not run.incomplete
-        assert run.asked <= 76
-        assert run.answers.table.equals(ask(fake, n=40).answers.table)
+        assert run.asked <= 44
+        assert run.answers.table.equals(ask(fake, n=24).answers.table)
 
 
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_asked(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_a_rule_stops_where_it_would_on_all_draws_and_saves_calls(kind: str) -> 
         size = len(fake.asked)
         run = ask(fake, n=None, sequential=rule, concurrency=4)
         asked = len(fake.asked) - size
-        exact = ask(fake, n=None, sequential=rule, concurrency=2)
+        exact = ask(fake, n=None, sequential=rule, concurrency=1)
     for stop in run.stops:
         hits = full[full.interaction == stop.interaction]["hit"].astype(int).to_numpy()
         fixed = rule.run(hits)
@@ -359,7 +359,7 @@ def test_a_rule_stops_where_it_would_on_all_draws_and_saves_calls(kind: str) -> 
     assert run.saved == 2 * rule.fixed_n - asked > 0
     assert asked < 2 * rule.max_n
     assert exact.answers.table.equals(run.answers.table)
-    assert sum(stop.asked - stop.draws for stop in exact.stops) == 0  # one at a time for each wastes nothing
+    assert sum(stop.asked - stop.draws for stop in exact.stops) == 0  # one at a time wastes nothing
     assert run.answers.info["sequential"]["threshold"] == rule.threshold
 
 
@@ -441,7 +441,7 @@ def test_an_interaction_that_fails_is_named() -> None:
         raise ZeroDivisionError("by zero")
 
     with fake_server() as fake, pytest.raises(InputError, match=r"interactions\.mine.*by zero"):
-        ask(fake, ways={"mine": llm.custom(broken)}, base=False)
+        ask(fake, ways={"mine": llm.custom(broken, name="mine")}, base=False)
 
 
 def test_a_judge_that_fails_on_an_answer_leaves_it_unresolved() -> None:

@@ -117,9 +117,9 @@ class Engine:
             )  # fmt: skip
         if steps.fatal is not None:
             raise steps.fatal
+        if len(results) < len(tasks) or any(log.status == "cancelled" for log in results):
+            raise KeyboardInterrupt  # Inspect takes it for itself, and tells by what it returns
         for log in results:
-            if log.status == "cancelled":
-                raise KeyboardInterrupt
             if log.status != "success":
                 self._explain(log)
 

@@ -209,7 +209,10 @@ def _work(
                     patience=design.patience, base_url=design.base_url, api_key=design.api_key, send_seed=design.send_seed,
                 )  # fmt: skip
                 engine = Engine(design.models, {"rewriter": design.rewriter, "judge": design.judge_model}, meter, options)
+            before = len(store)
             engine.run(batch, steps, logs)
+            if len(store) == before:  # nothing came of it, and nothing will
+                break
     finally:  # also after a refusal: what was answered can be read
         result = _result(design, cells, steps, meter, folder, identity)
         if folder is not None:
