@@ -98,7 +98,9 @@ def loans() -> tuple[pd.DataFrame, InteractionModel]:
 
 
 def approve(table: pd.DataFrame) -> np.ndarray:
-    return (table["income"].astype(float) + table["savings"].astype(float) + 2 * table["home"].astype(float) + 2 * (table["job"].astype(str) == "full") >= 9).to_numpy().astype(int)
+    full = table["job"].astype(str) == "full"
+    score = table["income"].astype(float) + table["savings"].astype(float) + 2 * table["home"].astype(float) + 2 * full
+    return (score >= 9).to_numpy().astype(int)
 
 
 def generous(table: pd.DataFrame) -> np.ndarray:
