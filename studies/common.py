@@ -16,9 +16,9 @@ from budge.errors import StorageError
 from budge.interaction import InteractionModel
 from budge.report.figures import Figure, Panels
 from budge.report.figures.colours import DASHES, SERIES
-from budge.report.figures.drawing import shortened
 from budge.report.figures.scales import SHARES, round_ticks, share_names
 from budge.report.figures.scales import room as room_for
+from budge.report.figures.words import shortened
 
 __all__ = ["Study", "bars", "compared", "lines", "markdown", "model", "panels", "percent", "sideways", "spec_file"]
 

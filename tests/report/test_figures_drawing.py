@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from budge.errors import InputError, MissingDependencyError, OutputExistsError, StorageError, printable
 from budge.report.figures import Figure, Panels, figure_style
 from budge.report.figures.colours import PALETTE
-from budge.report.figures.drawing import Area, Bar, Line, Point, clean, shortened, text_width, wrapped
+from budge.report.figures.drawing import Area, Bar, Line, Point
 from budge.report.figures.scales import round_ticks
+from budge.report.figures.words import clean, shortened, text_width, wrapped
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = [

@@ -8,8 +8,9 @@ from typing import Any
 from budge.errors import InputError
 from budge.llm.comparing import Comparison
 from budge.llm.verdict_table import Verdicts
-from budge.report.figures.drawing import Figure, text_width
+from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import room, round_ticks, share_names
+from budge.report.figures.words import text_width
 from budge.stats._checks import percent
 
 __all__ = ["differences", "forest"]

@@ -5,31 +5,16 @@ The same `Figure` becomes SVG (no plotting library) or matplotlib; tests read it
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import isfinite, log
 from pathlib import Path
 from typing import Any, Literal
 
-from budge.errors import printable
 from budge.report.figures.colours import SERIES
+from budge.report.figures.words import clean, shortened, text_width, wrapped
 
-__all__ = [
-    "Area",
-    "Bar",
-    "Figure",
-    "Legend",
-    "Line",
-    "Mark",
-    "Panels",
-    "Point",
-    "Text",
-    "Ticks",
-    "shortened",
-    "text_width",
-    "wrapped",
-]
+__all__ = ["Area", "Bar", "Figure", "Legend", "Line", "Mark", "Panels", "Point", "Text", "Ticks"]
 
 Place = tuple[float, float]
 Anchor = Literal["start", "middle", "end"]
@@ -261,12 +246,19 @@ class Figure:
 
     def at(self, x: float, y: float) -> Place:
         """Where a point of the plane lies in the picture."""
+        return self.placing()(x, y)
+
+    def placing(self) -> Callable[[float, float], Place]:
+        """`at`, for many points: the room that words take is measured once."""
         (x0, x1), (y0, y1) = self.x, self.y
-        if self.log_x:
-            x, x0, x1 = log(x), log(x0), log(x1)
-        across = (x - x0) / ((x1 - x0) or 1.0)
-        up = (y - y0) / ((y1 - y0) or 1.0)
-        return self.left + across * (self.width - self.left - self.right), self.top + (1 - up) * self.tall
+        top, wide = self.top, self.width - self.left - self.right
+        scale: Callable[[float], float] = log if self.log_x else float
+        start, span, rise = scale(x0), (scale(x1) - scale(x0)) or 1.0, (y1 - y0) or 1.0
+
+        def place(x: float, y: float) -> Place:
+            return self.left + (scale(x) - start) / span * wide, top + (1 - (y - y0) / rise) * self.tall
+
+        return place
 
     # -- how it is shown ------------------------------------------------------------------------------------------
 
@@ -342,68 +334,3 @@ class Panels:
 
     def _repr_html_(self) -> str:
         return self.svg(standalone=False)
-
-
-# -- words --------------------------------------------------------------------------------------------------------
-
-
-def clean(words: object) -> str:
-    """One line of text: control characters shown, not obeyed."""
-    return printable(str(words).replace("\n", " ").replace("\t", " "))
-
-
-def text_width(words: str, size: int = 11) -> float:
-    """About how wide a text is, in pixels: on the wide side, for fonts differ.
-
-    Examples
-    --------
-    >>> text_width("abc") < text_width("abcd") < text_width("漢字漢字")
-    True
-    """
-    units = 0.0
-    for c in words:
-        if unicodedata.combining(c):
-            continue
-        units += (
-            1.0
-            if unicodedata.east_asian_width(c) in "WF"
-            else 0.34
-            if c in "iljtf.,:;'|!()[] "
-            else 0.82
-            if c in "mwMW@%"
-            else 0.72
-            if c.isupper()
-            else 0.6
-        )
-    return units * size
-
-
-def shortened(words: str, room: float, size: int = 11) -> str:
-    """The text, cut with … where it is wider than the room.
-
-    Examples
-    --------
-    >>> shortened("a very long name of a constraint", 60)
-    'a very lo…'
-    """
-    if text_width(words, size) <= room:
-        return words
-    kept, used = [], text_width("…", size)
-    for c in words:
-        used += text_width(c, size)
-        if used > room:
-            break
-        kept.append(c)
-    return "".join(kept).rstrip() + "…"
-
-
-def wrapped(words: str, room: float, size: int = 11) -> list[str]:
-    """The text in lines that fit the room; a word that is too long by itself is cut."""
-    lines = [""]
-    for word in clean(words).split(" "):
-        longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if text_width(longer, size) <= room or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
-    return [shortened(line, room, size) for line in lines]

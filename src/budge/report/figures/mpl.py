@@ -6,7 +6,8 @@ from typing import Any
 
 from budge.errors import MissingDependencyError
 from budge.report.figures.colours import PALETTE
-from budge.report.figures.drawing import Area, Bar, Figure, Line, Panels, Point, Text, clean, shortened
+from budge.report.figures.drawing import Area, Bar, Figure, Line, Panels, Point, Text
+from budge.report.figures.words import clean, shortened
 
 __all__ = ["draw", "draw_panels", "picture"]
 

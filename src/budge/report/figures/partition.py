@@ -10,7 +10,8 @@ from budge.errors import InputError
 from budge.features import Feature
 from budge.interaction import InteractionModel
 from budge.parts import Part
-from budge.report.figures.drawing import Area, Bar, Figure, clean, shortened, text_width
+from budge.report.figures.drawing import Area, Bar, Figure
+from budge.report.figures.words import clean, shortened, text_width
 
 __all__ = ["partition"]
 

@@ -13,8 +13,9 @@ import pandas as pd
 from budge.audit.result import Audit
 from budge.audit.sources import TableSource
 from budge.errors import InputError
-from budge.report.figures.drawing import Figure, clean, shortened, text_width
+from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
+from budge.report.figures.words import clean, shortened, text_width
 
 __all__ = ["Cell", "Reached", "cells_of", "person", "reached"]
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from budge.errors import InputError
-from budge.report.figures.drawing import Figure, text_width
+from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, room, round_ticks, share_names
+from budge.report.figures.words import text_width
 from budge.stats._checks import percent
 from budge.stress import Ablation, Selection, Sensitivity
 

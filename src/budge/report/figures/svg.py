@@ -6,7 +6,8 @@ from functools import singledispatch
 from html import escape
 
 from budge.report.figures.colours import PALETTE
-from budge.report.figures.drawing import Area, Bar, Figure, Line, Mark, Panels, Place, Point, Text, Ticks, clean, shortened
+from budge.report.figures.drawing import Area, Bar, Figure, Line, Mark, Panels, Point, Text, Ticks
+from budge.report.figures.words import clean, shortened
 
 __all__ = ["render", "render_panels"]
 
@@ -20,6 +21,7 @@ class _Pen:
 
     def __init__(self, figure: Figure, *, standalone: bool) -> None:
         self.figure, self.standalone = figure, standalone
+        self.place = figure.placing()  # a point of the plane in the picture
 
     def colour(self, kind: str, name: str | None) -> str:
         """The attributes of a fill or stroke."""
@@ -41,10 +43,6 @@ class _Pen:
         names = [part.split('"')[1] for part in parts if part.startswith("class=")]
         plain = [part.split('" ', 1)[1] if part.startswith("class=") else part for part in parts]
         return (f'class="{" ".join(names)}" ' if names else "") + " ".join(plain)
-
-    def place(self, x: float, y: float) -> Place:
-        """A point of the plane in the picture."""
-        return self.figure.at(x, y)
 
 
 def _n(value: float) -> str:

@@ -9,8 +9,9 @@ import pandas as pd
 from budge.audit.result import Audit
 from budge.errors import InputError
 from budge.report.figures.colours import VERDICTS
-from budge.report.figures.drawing import Figure, clean, text_width
+from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
+from budge.report.figures.words import clean, text_width
 from budge.stats._checks import percent
 
 __all__ = ["verdicts"]
