@@ -19,7 +19,7 @@ pytest.importorskip("openai", reason="openai is in the `llm` extra")
 from llm_run_kit import KEY, PROMPTS, QUICK, Says, Shout, answer, completion, drip, fake_server, reset, truth
 
 from budge import llm
-from budge.errors import ModelError
+from budge.errors import DesignError, ModelError
 
 Handler = BaseHTTPRequestHandler
 
@@ -121,6 +121,7 @@ def test_an_endpoint_that_stays_down_ends_incomplete_and_goes_on_later(tmp_path:
         broken = ask(fake, folder=tmp_path / "run", concurrency=1, n=10)
         assert len(broken.answers) == 0
         assert "in a row" in broken.incomplete
+        assert f"503 ({QUICK.attempts} tries)" in broken.incomplete.replace("Error code: ", "").replace(" - {}", "")
         assert broken.calls == len(fake.asked) == QUICK.attempts * QUICK.in_a_row  # then it is left alone
         fake.behave = None
         whole = ask(fake, folder=tmp_path / "run", concurrency=1, n=10)
@@ -232,6 +233,30 @@ def test_an_answer_without_a_completion_is_unresolved_and_kept(kind: str, tmp_pa
         assert sign.get(kind, '"id": "c"') in bad["answer"]
 
 
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [("context_length_exceeded", "too long for the model"), ("content_filter", "the provider blocked the prompt")],
+)
+def test_a_prompt_that_a_provider_does_not_take_is_unresolved_and_the_others_go_on(code: str, why: str) -> None:
+    def behave(number: int, body: dict[str, Any], handler: Handler) -> bytes | None:
+        if body["messages"][-1]["content"] != PROMPTS[0].text:
+            return completion(truth(body))
+        answer(
+            handler,
+            400,
+            json.dumps({"error": {"message": "not this one", "code": code, "type": "invalid_request_error"}}).encode(),
+        )
+        return None
+
+    with fake_server(behave) as fake:
+        run = ask(fake, n=None, per_prompt=1, judge=Says("not"))
+    lost = run.answers.table[run.answers.table["hit"].isna()]
+    assert lost["prompt"].tolist() == ["q0"]
+    assert why in lost["why"].iloc[0]
+    assert "not this one" in lost["answer"].iloc[0]
+    assert not run.incomplete
+
+
 def test_a_judge_that_answers_neither_is_unresolved_and_its_answer_is_kept() -> None:
     from dataclasses import dataclass
 
@@ -322,3 +347,16 @@ def test_a_cap_on_cost_is_never_passed(tmp_path: Path) -> None:
         rest = ask(fake, n=20, folder=tmp_path / "run", max_cost=1.0, prices=prices, max_tokens=8)
     assert not rest.incomplete
     assert rest.cost == pytest.approx(40 * each)
+
+
+def test_the_price_of_a_judge_counts() -> None:
+    def behave(number: int, body: dict[str, Any], handler: Handler) -> bytes:
+        return completion("1")
+
+    with fake_server(behave) as fake:
+        given = {"judge": llm.model_judge(), "judge_model": fake.model, "n": 3, "base": False}
+        with pytest.raises(DesignError, match=r"every model.*'judge'"):
+            ask(fake, max_cost=1, prices={"fake": (0, 0)}, **given)
+        run = ask(fake, max_cost=1, prices={"fake": (0, 0), "judge": (0, 100.0)}, **given)
+    assert run.calls == 6
+    assert run.cost == pytest.approx(3 * 5 * 100e-6)

@@ -1,4 +1,4 @@
-"""Inspect AI does the asking: providers, concurrency, retries, logs. The only module that knows it.
+"""Inspect AI does the asking: providers, concurrency, retries, logs. This module and `engine_calls` are all that know it.
 
 A draw is a sample of an Inspect task: our solver rewrites and asks, our scorer judges. Inspect's cache stays off, since a cached
 completion is not a new draw; what was answered is in our journal instead, and is no sample any more.
@@ -6,73 +6,20 @@ completion is not a new draw; what was answered is in our journal instead, and i
 
 from __future__ import annotations
 
-import copy
-import json
 import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from budge.errors import MissingDependencyError, ModelError, StorageError
+from budge.errors import ModelError, StorageError
+from budge.llm.engine_calls import Calls, Options, load_inspect
 from budge.llm.run_draws import Draw
-from budge.llm.run_meter import CapReachedError, Meter, Usage
-from budge.llm.run_models import ChatModel
-from budge.llm.run_patience import Patience
-from budge.llm.run_steps import GaveUpError, Reply, Steps
-from budge.models.transport import Transport
+from budge.llm.run_meter import Meter
+from budge.llm.run_steps import Steps
 
 __all__ = ["Engine", "Options"]
-
-_REMEDIES = {
-    400: "the endpoint does not take this request: look at the model's name, max_tokens, and send_seed=False",
-    401: "give a valid key: in the provider's environment variable, or api_key=",
-    403: "this key may not do that",
-    404: "look at the model's name and base_url=",
-}
-
-
-@dataclass
-class _Question:
-    """One call under way: how often it was tried, and what the server sent last."""
-
-    tries: int = 0
-    seen: Any = None
-
-
-_question: ContextVar[_Question] = ContextVar("budge_llm_question")
-
-
-class _GarbledError(Exception):
-    """An answer came, and there is no completion in it."""
-
-    def __init__(self, why: str, raw: str):
-        super().__init__(why)
-        self.why, self.raw = why, raw
-
-
-class _RefusedError(Exception):
-    """A status that no retry changes; the message has no key in it."""
-
-    def __init__(self, message: str, status: int | None):
-        super().__init__(message)
-        self.status = status
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How models are asked."""
-
-    temperature: float = 0.7
-    max_tokens: int = 256
-    concurrency: int = 8
-    patience: Patience = field(default_factory=Patience)
-    base_url: str | None = None
-    api_key: str | None = field(default=None, repr=False)
-    send_seed: bool = True
 
 
 class Engine:
@@ -87,10 +34,8 @@ class Engine:
     """
 
     def __init__(self, models: Mapping[str, Any], helpers: Mapping[str, Any], meter: Meter, options: Options):
-        self.meter, self.options = meter, options
-        self._secrets: list[str] = [options.api_key or ""]
-        self._models = {label: self._make(label, model, own=True) for label, model in models.items()}
-        self._helpers = {role: self._make(role, model, own=False) for role, model in helpers.items() if model is not None}
+        self._options = options
+        self._calls = Calls(models, helpers, meter, options)
 
     def run(self, draws: Sequence[Draw], steps: Steps, logs: Path) -> None:
         """Ask and judge all draws that are not done. What could not be answered is told by `steps`.
@@ -100,9 +45,9 @@ class Engine:
         ModelError
             An endpoint refused in a way that no retry changes.
         """
-        inspect = _inspect()
+        inspect = load_inspect()
         tasks = []
-        for label, model in self._models.items():
+        for label, model in self._calls.models.items():
             mine = {draw.key: draw for draw in draws if draw.model == label}
             if mine:
                 tasks.append(self._task(inspect, label, model, mine, steps))
@@ -113,7 +58,7 @@ class Engine:
             results = inspect.eval(
                 tasks, display="none", log_dir=str(logs), log_level="critical", fail_on_error=True, log_header_only=True,
                 log_realtime=False, ctl_server=False, score_display=False, log_refusals=False, log_model_api=False,
-                max_samples=self.options.concurrency, max_tasks=len(tasks),
+                max_samples=self._options.concurrency, max_tasks=len(tasks),
             )  # fmt: skip
         if steps.fatal is not None:
             raise steps.fatal
@@ -122,8 +67,6 @@ class Engine:
         for log in results:
             if log.status != "success":
                 self._explain(log)
-
-    # -- tasks ----------------------------------------------------------------------------------------------------------
 
     def _task(self, inspect: Any, label: str, model: Any, draws: dict[str, Draw], steps: Steps) -> Any:
         from inspect_ai.dataset import MemoryDataset, Sample
@@ -136,7 +79,7 @@ class Engine:
             async def solve(state: Any, generate: Any) -> Any:
                 draw = draws[str(state.sample_id)]
                 with steps.watched():
-                    record = await steps.answer(draw, self._call)
+                    record = await steps.answer(draw, self._calls.ask)
                 if record is not None:
                     state.messages = [ChatMessageUser(content=record["sent"] or draw.prompt.text)]
                     state.output = ModelOutput.from_content(str(model), record["text"])
@@ -149,7 +92,7 @@ class Engine:
         def judging() -> Any:
             async def score(state: Any, target: Any) -> Any:
                 with steps.watched():
-                    record = await steps.judgement(draws[str(state.sample_id)], self._call)
+                    record = await steps.judgement(draws[str(state.sample_id)], self._calls.ask)
                 if record is None or record["hit"] is None:  # not asked, or unresolved: no number stands for that
                     return None
                 return Score(value=float(record["hit"]), explanation=record["why"] or None)
@@ -168,230 +111,12 @@ class Engine:
             metadata={"model": label, "judge": steps.judge.name},
         )  # fmt: skip
 
-    # -- one call -------------------------------------------------------------------------------------------------------
-
-    async def _call(self, model: str, text: str, *, role: str, seed: int) -> Reply:
-        from inspect_ai.model import ChatMessageUser, GenerateConfig
-
-        options = self.options
-        target = self._models.get(model) or self._helper(model, role)
-        config = GenerateConfig(
-            temperature=0.0 if role == "judge" else options.temperature, max_tokens=options.max_tokens,
-            seed=seed if options.send_seed else None, max_connections=options.concurrency,
-            max_retries=options.patience.attempts - 1, attempt_timeout=options.patience.timeout,
-        )  # fmt: skip
-        question = _Question()
-        token = _question.set(question)
-        try:
-            output = await target.generate([ChatMessageUser(content=text)], config=config, cache=False)
-        except Exception as error:
-            return self._failed(_last(error), error, text, question.tries)
-        finally:
-            _question.reset(token)
-        told = output.usage
-        known = told is not None and (told.input_tokens or told.output_tokens)
-        usage = _usage(told) if known else self._most(text)
-        completion = output.completion
-        why = ""
-        if not completion.strip():
-            why = f"the answer is empty (stopped by {output.stop_reason})"
-        elif output.stop_reason == "model_length" and not known:  # Inspect turns a refused request into this
-            why = "the prompt is too long for the model"
-        return Reply(completion, usage, question.tries, why, completion if why else "", str(output.stop_reason))
-
-    def _failed(self, last: BaseException, outer: Exception, text: str, tries: int) -> Reply:
-        """What a call that raised amounts to: no answer in what came, nothing for now, or the end."""
-        if isinstance(last, CapReachedError):
-            last.calls = tries
-            raise last
-        if isinstance(last, _GarbledError):
-            return Reply("", self._most(text), tries, last.why, last.raw)
-        if isinstance(last, _RefusedError):
-            raise ModelError(str(last), where=self._where(), remedy=_REMEDIES.get(last.status or 0, "")) from None
-        if last is not outer:  # Inspect tried again until it had to stop
-            raise GaveUpError(self._redact(f"{type(last).__name__}: {last} ({tries} tries)"), tries) from None
-        raise ModelError(self._redact(f"the model failed: {type(last).__name__}: {last}"), where=self._where()) from None
-
-    def _helper(self, name: str, role: str) -> Any:
-        """A model that an interaction or a judge asks."""
-        key = name or role
-        if key not in self._helpers:
-            if not name:
-                option = "rewriter" if role == "rewriter" else "judge_model"
-                raise ModelError(f"the {role} asks a model, and none is given", where=option, remedy=f"give {option}=")
-            self._helpers[key] = self._make(name, name, own=False)
-        return self._helpers[key]
-
-    # -- models ---------------------------------------------------------------------------------------------------------
-
-    def _make(self, label: str, model: Any, *, own: bool) -> Any:
-        """An Inspect model that counts its calls, waits as we say, and shows no key."""
-        _inspect()
-        from inspect_ai.model import Model, get_model
-
-        try:
-            if isinstance(model, Model):
-                made = model
-            elif isinstance(model, ChatModel):
-                made = get_model(model.model, base_url=model.base_url, api_key=model.api_key, memoize=False, max_retries=0)
-            elif isinstance(model, str):
-                extra: dict[str, Any] = {"max_retries": 0} if model.startswith("openai-api/") else {}
-                url, key = (self.options.base_url, self.options.api_key) if own else (None, None)
-                made = get_model(model, base_url=url, api_key=key, memoize=False, **extra)
-            else:
-                raise ModelError("a model is a name, a ChatModel or an Inspect model", where=f"models.{label}", got=model)
-        except ModelError:
-            raise
-        except ImportError as error:
-            raise MissingDependencyError(f"this provider needs a package: {error}", where=f"models.{label}") from error
-        except Exception as error:
-            raise ModelError(f"the model cannot be made: {self._redact(_first_line(error))}", where=f"models.{label}") from None
-        self._secrets.append(str(made.api.api_key or ""))
-        ours = copy.copy(made)
-        ours.api = copy.copy(made.api)
-        self._meter_calls(label, ours.api)
-        return ours
-
-    def _meter_calls(self, label: str, api: Any) -> None:
-        """Put ourselves before the provider's `generate`: the one place through which every try passes."""
-        from inspect_ai.model import ModelOutput
-        from tenacity.wait import wait_base
-
-        inner, judge_retry, patience = api.generate, api.should_retry, self.options.patience
-        inner_note = getattr(api, "on_response", None)
-
-        async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
-            text = "\n".join(message.text for message in input)
-            reserve = self.meter.take(label, text, self.options.max_tokens)
-            question = _question.get(_Question())
-            question.tries, question.seen = question.tries + 1, None
-            usage: Usage | None = None
-            try:
-                result = await inner(input=input, tools=tools, tool_choice=tool_choice, config=config)
-                output = result[0] if isinstance(result, tuple) else result
-                if isinstance(output, Exception):
-                    raise output
-                if not output.choices:
-                    raise _GarbledError("the answer holds no completion", self._without_keys(_written(question.seen)))
-                known = output.usage is not None and (output.usage.input_tokens or output.usage.output_tokens)
-                usage = _usage(output.usage) if known else self._most(text)
-                if (clean := self._without_keys(output.completion)) != output.completion:
-                    result = ModelOutput.from_content(output.model, clean, stop_reason=output.stop_reason)
-                    result.usage = output.usage
-                return result
-            except Exception as error:
-                raise self._told(error, judge_retry) from None
-            finally:
-                self.meter.settle(reserve, label, usage)
-
-        class Wait(wait_base):
-            def __call__(self, retry_state: Any) -> float:
-                outcome = retry_state.outcome
-                error = outcome.exception() if outcome is not None and outcome.failed else None
-                return patience.wait(retry_state.attempt_number, getattr(error, "retry_after", None))
-
-        def note(response: Any) -> None:
-            _question.get(_Question()).seen = response
-            if inner_note is not None:
-                inner_note(response)
-
-        if inner_note is not None:  # of OpenAI-compatible providers: the body before it is read
-            api.on_response = note
-        api.generate = generate
-        api.retry_wait = Wait
-        api.should_retry = lambda error: isinstance(error, _GarbledError | _PassingError)
-
-    def _told(self, error: Exception, judge_retry: Any) -> Exception:
-        """The provider's error in our words: passing, garbled, or final; without keys."""
-        _forget_call()
-        if isinstance(error, _GarbledError | CapReachedError):
-            return error
-        message = self._redact(f"{type(error).__name__}: {error}")
-        if isinstance(error, json.JSONDecodeError):
-            return _GarbledError("the answer is no JSON", self._without_keys(error.doc))
-        if "non-ChatCompletion response" in str(error):
-            return _GarbledError("the answer is no completion", self._without_keys(str(error).split("response: ", 1)[-1]))
-        decision = judge_retry(error)
-        if decision:
-            return _PassingError(message, getattr(decision, "retry_after", None))
-        status, seen = getattr(error, "status_code", None), _question.get(_Question()).seen
-        if seen is not None and not isinstance(status, int):
-            return _GarbledError("the answer holds no completion", self._without_keys(_written(seen)))
-        code = status if isinstance(status, int) else None
-        return _RefusedError(f"the endpoint refused: {message}" if code else f"the model failed: {message}", code)
-
-    # -- words ----------------------------------------------------------------------------------------------------------
-
-    def _most(self, text: str) -> Usage:
-        return Usage(len(text.encode("utf-8", "replace")), self.options.max_tokens, known=False)
-
-    def _redact(self, text: str) -> str:
-        keys = {str(number): key for number, key in enumerate(self._secrets) if key != "none"}
-        return Transport(url="http://localhost/", headers=keys).redact(text)
-
-    def _without_keys(self, text: str) -> str:
-        """What a model or a server said, to the letter but for keys."""
-        for key in sorted({key for key in self._secrets if len(key) >= 8}, key=len, reverse=True):
-            text = text.replace(key, "***")
-        return text
-
-    def _where(self) -> str:
-        return Transport(url=self.options.base_url).shown if self.options.base_url else ""
-
     def _explain(self, log: Any) -> None:
         """Inspect itself failed: a full disk, a bug of somebody's."""
-        said = self._redact(log.error.message if log.error else "it did not say why")
+        said = self._calls.redact(log.error.message if log.error else "it did not say why")
         if "No space left" in said or "Read-only file system" in said:
             raise StorageError(said, where=str(log.location), remedy="make room; what was answered is kept")
         raise ModelError(f"the run failed: {said}", where=str(log.location))
-
-
-class _PassingError(Exception):
-    """Something that a later try may change."""
-
-    def __init__(self, message: str, retry_after: float | None):
-        super().__init__(message)
-        self.retry_after = retry_after
-
-
-def _inspect() -> Any:
-    try:
-        import inspect_ai
-    except ImportError as error:
-        raise MissingDependencyError("runs need Inspect AI", remedy="pip install 'budge[llm]'") from error
-    return inspect_ai
-
-
-def _last(error: Exception) -> BaseException:
-    """The error inside tenacity's `RetryError`."""
-    attempt = getattr(error, "last_attempt", None)
-    inner = attempt.exception() if attempt is not None else None
-    return inner if inner is not None else error
-
-
-def _usage(told: Any) -> Usage:
-    """Tokens as they are paid for; what a provider read from its own cache counts in full."""
-    cached = (told.input_tokens_cache_read or 0) + (told.input_tokens_cache_write or 0)
-    return Usage(int(told.input_tokens + cached), int(told.output_tokens))
-
-
-def _written(response: Any) -> str:
-    return json.dumps(response, default=str, ensure_ascii=False) if response is not None else ""
-
-
-def _forget_call() -> None:
-    """A failed call is not kept in Inspect's log with its body: servers echo keys."""
-    from inspect_ai.event import ModelEvent
-    from inspect_ai.log import transcript
-
-    event = next((event for event in reversed(transcript().events) if isinstance(event, ModelEvent)), None)
-    if event is not None:
-        event.call = None
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' '.join(lines[:3])}"
 
 
 @contextmanager

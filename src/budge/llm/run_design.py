@@ -54,6 +54,14 @@ class Design:
             for name in self.names
         }
 
+    def priced(self) -> list[str]:
+        """Every model that may be asked, by the name under which its price is given."""
+        roles = {"rewriter": self.rewriter, "judge": self.judge_model}
+        named = [str(getattr(part, "model", "")) for part in (*self.interactions.values(), self.judge)]
+        return list(
+            dict.fromkeys([*self.models, *(role for role, model in roles.items() if model is not None), *filter(None, named)])
+        )
+
     def identity(self) -> dict[str, Any]:
         """All that the answers depend on."""
         return {

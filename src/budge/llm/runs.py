@@ -119,7 +119,8 @@ def run(
     folder
         Where the run is kept. The same call on the same folder goes on where the last one ended, however that ended.
     max_calls, max_cost, prices
-        Caps over the whole run; `prices` are (input, output) for a million tokens, by model. Retries count.
+        Caps over the whole run; `prices` are (input, output) for a million tokens, by model ("rewriter" and "judge"
+        for the models below). Retries count.
     sequential
         A rule of `budge.stats` (`anytime_rule`, `sprt_rule`, `curtailed_rule`): joint draws are added until it decides.
     rewriter, judge_model
@@ -152,7 +153,7 @@ def run(
     )  # fmt: skip
     meter = Meter(
         max_calls=count(max_calls, "max_calls", least=0), max_cost=amount(max_cost, "max_cost"),
-        prices=check_prices(prices, list(design.models), needed=max_cost is not None),
+        prices=check_prices(prices, design.priced(), needed=max_cost is not None),
     )  # fmt: skip
     where = None if folder is None else Path(folder)
 

@@ -1,0 +1,294 @@
+"""One call of a model through Inspect: counted, paid for, tried again as we say, its errors in our words and without keys."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from budge.errors import MissingDependencyError, ModelError
+from budge.llm.run_meter import CapReachedError, Meter, Usage
+from budge.llm.run_models import ChatModel
+from budge.llm.run_patience import Patience
+from budge.llm.run_steps import GaveUpError, Reply
+from budge.models.transport import Transport
+
+__all__ = ["Calls", "Options", "load_inspect"]
+
+_REMEDIES = {
+    400: "the endpoint does not take this request: look at the model's name, max_tokens, and send_seed=False",
+    401: "give a valid key: in the provider's environment variable, or api_key=",
+    403: "this key may not do that",
+    404: "look at the model's name and base_url=",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How models are asked."""
+
+    temperature: float = 0.7
+    max_tokens: int = 256
+    concurrency: int = 8
+    patience: Patience = field(default_factory=Patience)
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    send_seed: bool = True
+
+
+@dataclass
+class _Question:
+    """One call under way: how often it was tried, and what the server sent last."""
+
+    tries: int = 0
+    seen: Any = None
+
+
+_question: ContextVar[_Question] = ContextVar("budge_llm_question")
+
+
+class _GarbledError(Exception):
+    """An answer came, and there is no completion in it."""
+
+    def __init__(self, why: str, raw: str):
+        super().__init__(why)
+        self.why, self.raw = why, raw
+
+
+class _RefusedError(Exception):
+    """A status that no retry changes; the message has no key in it."""
+
+    def __init__(self, message: str, status: int | None):
+        super().__init__(message)
+        self.status = status
+
+
+class _PassingError(Exception):
+    """Something that a later try may change."""
+
+    def __init__(self, message: str, retry_after: float | None):
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Calls:
+    """The models of a run, and how each of them is asked."""
+
+    def __init__(self, models: Mapping[str, Any], helpers: Mapping[str, Any], meter: Meter, options: Options):
+        self.meter, self.options = meter, options
+        self._secrets: list[str] = [options.api_key or ""]
+        self.models = {label: self._make(label, model, own=True) for label, model in models.items()}
+        self._helpers = {role: self._make(role, model, own=False) for role, model in helpers.items() if model is not None}
+
+    async def ask(self, model: str, text: str, *, role: str, seed: int) -> Reply:
+        """Ask a model by its label, or the one that plays the role; see `run_steps.Call`."""
+        from inspect_ai.model import ChatMessageUser, GenerateConfig
+
+        options = self.options
+        target = self.models.get(model) or self._helper(model, role)
+        config = GenerateConfig(
+            temperature=0.0 if role == "judge" else options.temperature, max_tokens=options.max_tokens,
+            seed=seed if options.send_seed else None, max_connections=options.concurrency,
+            max_retries=options.patience.attempts - 1, attempt_timeout=options.patience.timeout,
+        )  # fmt: skip
+        question = _Question()
+        token = _question.set(question)
+        try:
+            output = await target.generate([ChatMessageUser(content=text)], config=config, cache=False)
+        except Exception as error:
+            return self._failed(_last(error), error, model or role, question.tries)
+        finally:
+            _question.reset(token)
+        told = output.usage
+        known = told is not None and (told.input_tokens or told.output_tokens)
+        usage = _usage(told) if known else self._most(text)
+        completion = output.completion
+        why = ""
+        if not completion.strip():
+            why = f"the answer is empty (stopped by {output.stop_reason})"
+        elif output.stop_reason in ("model_length", "content_filter") and not known:  # Inspect's reading of a refused request
+            long = output.stop_reason == "model_length"
+            why = "the prompt is too long for the model" if long else "the provider blocked the prompt"
+        return Reply(completion, usage, question.tries, why, completion if why else "", str(output.stop_reason))
+
+    def _failed(self, last: BaseException, outer: Exception, label: str, tries: int) -> Reply:
+        """What a call that raised amounts to: no answer in what came, nothing for now, or the end."""
+        if isinstance(last, CapReachedError):
+            last.calls = tries
+            raise last
+        if isinstance(last, _GarbledError):
+            return Reply("", Usage(known=False), tries, last.why, last.raw)
+        if isinstance(last, _RefusedError):
+            raise ModelError(str(last), where=label, remedy=_REMEDIES.get(last.status or 0, "")) from None
+        if last is not outer:  # Inspect tried again until it had to stop
+            name = "" if isinstance(last, _PassingError) else f"{type(last).__name__}: "
+            raise GaveUpError(self.redact(f"{name}{last} ({tries} tries)"), tries) from None
+        raise ModelError(self.redact(f"the model failed: {type(last).__name__}: {last}"), where=label) from None
+
+    def _helper(self, name: str, role: str) -> Any:
+        """A model that an interaction or a judge asks."""
+        key = name or role
+        if key not in self._helpers:
+            if not name:
+                option = "rewriter" if role == "rewriter" else "judge_model"
+                raise ModelError(f"the {role} asks a model, and none is given", where=option, remedy=f"give {option}=")
+            self._helpers[key] = self._make(name, name, own=False)
+        return self._helpers[key]
+
+    # -- models ---------------------------------------------------------------------------------------------------------
+
+    def _make(self, label: str, model: Any, *, own: bool) -> Any:
+        """An Inspect model that counts its calls, waits as we say, and shows no key."""
+        load_inspect()
+        from inspect_ai.model import Model, get_model
+
+        try:
+            if isinstance(model, Model):
+                made = model
+            elif isinstance(model, ChatModel):
+                made = get_model(model.model, base_url=model.base_url, api_key=model.api_key, memoize=False, max_retries=0)
+            elif isinstance(model, str):
+                extra: dict[str, Any] = {"max_retries": 0} if model.startswith("openai-api/") else {}
+                url, key = (self.options.base_url, self.options.api_key) if own else (None, None)
+                made = get_model(model, base_url=url, api_key=key, memoize=False, **extra)
+            else:
+                raise ModelError("a model is a name, a ChatModel or an Inspect model", where=f"models.{label}", got=model)
+        except ModelError:
+            raise
+        except ImportError as error:
+            raise MissingDependencyError(f"this provider needs a package: {error}", where=f"models.{label}") from error
+        except Exception as error:
+            raise ModelError(f"the model cannot be made: {self.redact(_first_line(error))}", where=f"models.{label}") from None
+        self._secrets.append(str(made.api.api_key or ""))
+        ours = copy.copy(made)
+        ours.api = copy.copy(made.api)
+        self._meter_calls(label, ours.api)
+        return ours
+
+    def _meter_calls(self, label: str, api: Any) -> None:
+        """Put ourselves before the provider's `generate`: the one place through which every try passes."""
+        from inspect_ai.model import ModelOutput
+        from tenacity.wait import wait_base
+
+        inner, judge_retry, patience = api.generate, api.should_retry, self.options.patience
+        inner_note = getattr(api, "on_response", None)
+
+        async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
+            text = "\n".join(message.text for message in input)
+            reserve = self.meter.take(label, text, self.options.max_tokens)
+            question = _question.get(_Question())
+            question.tries, question.seen = question.tries + 1, None
+            usage: Usage | None = None
+            try:
+                result = await inner(input=input, tools=tools, tool_choice=tool_choice, config=config)
+                output = result[0] if isinstance(result, tuple) else result
+                if isinstance(output, Exception):
+                    raise output
+                if not output.choices:
+                    raise _GarbledError("the answer holds no completion", self._without_keys(_written(question.seen)))
+                known = output.usage is not None and (output.usage.input_tokens or output.usage.output_tokens)
+                usage = _usage(output.usage) if known else self._most(text)
+                if (clean := self._without_keys(output.completion)) != output.completion:
+                    result = ModelOutput.from_content(output.model, clean, stop_reason=output.stop_reason)
+                    result.usage = output.usage
+                return result
+            except Exception as error:
+                raise self._told(error, judge_retry) from None
+            finally:
+                self.meter.settle(reserve, label, usage)
+
+        class Wait(wait_base):
+            def __call__(self, retry_state: Any) -> float:
+                outcome = retry_state.outcome
+                error = outcome.exception() if outcome is not None and outcome.failed else None
+                return patience.wait(retry_state.attempt_number, getattr(error, "retry_after", None))
+
+        def note(response: Any) -> None:
+            _question.get(_Question()).seen = response
+            if inner_note is not None:
+                inner_note(response)
+
+        if inner_note is not None:  # of OpenAI-compatible providers: the body before it is read
+            api.on_response = note
+        api.generate = generate
+        api.retry_wait = Wait
+        api.should_retry = lambda error: isinstance(error, _GarbledError | _PassingError)
+
+    def _told(self, error: Exception, judge_retry: Any) -> Exception:
+        """The provider's error in our words: passing, garbled, or final; without keys."""
+        _forget_call()
+        if isinstance(error, _GarbledError | CapReachedError):
+            return error
+        message = self.redact(f"{type(error).__name__}: {error}")
+        if isinstance(error, json.JSONDecodeError):
+            return _GarbledError("the answer is no JSON", self._without_keys(error.doc))
+        if "non-ChatCompletion response" in str(error):
+            return _GarbledError("the answer is no completion", self._without_keys(str(error).split("response: ", 1)[-1]))
+        decision = judge_retry(error)
+        if decision:
+            return _PassingError(message, getattr(decision, "retry_after", None))
+        status, seen = getattr(error, "status_code", None), _question.get(_Question()).seen
+        if seen is not None and not isinstance(status, int):
+            return _GarbledError("the answer holds no completion", self._without_keys(_written(seen)))
+        code = status if isinstance(status, int) else None
+        return _RefusedError(f"the endpoint refused: {message}" if code else f"the model failed: {message}", code)
+
+    # -- words ----------------------------------------------------------------------------------------------------------
+
+    def _most(self, text: str) -> Usage:
+        return Usage(len(text.encode("utf-8", "replace")), self.options.max_tokens, known=False)
+
+    def redact(self, text: str) -> str:
+        """A message without keys."""
+        keys = {str(number): key for number, key in enumerate(self._secrets) if key != "none"}
+        return Transport(url="http://localhost/", headers=keys).redact(text)
+
+    def _without_keys(self, text: str) -> str:
+        """What a model or a server said, to the letter but for keys."""
+        for key in sorted({key for key in self._secrets if len(key) >= 8}, key=len, reverse=True):
+            text = text.replace(key, "***")
+        return text
+
+
+def load_inspect() -> Any:
+    """Inspect, or the extra that it comes with."""
+    try:
+        import inspect_ai
+    except ImportError as error:
+        raise MissingDependencyError("runs need Inspect AI", remedy="pip install 'budge[llm]'") from error
+    return inspect_ai
+
+
+def _last(error: Exception) -> BaseException:
+    """The error inside tenacity's `RetryError`."""
+    attempt = getattr(error, "last_attempt", None)
+    inner = attempt.exception() if attempt is not None else None
+    return inner if inner is not None else error
+
+
+def _usage(told: Any) -> Usage:
+    """Tokens as they are paid for; what a provider read from its own cache counts in full."""
+    cached = (told.input_tokens_cache_read or 0) + (told.input_tokens_cache_write or 0)
+    return Usage(int(told.input_tokens + cached), int(told.output_tokens))
+
+
+def _written(response: Any) -> str:
+    return json.dumps(response, default=str, ensure_ascii=False) if response is not None else ""
+
+
+def _forget_call() -> None:
+    """A failed call is not kept in Inspect's log with its body: servers echo keys."""
+    from inspect_ai.event import ModelEvent
+    from inspect_ai.log import transcript
+
+    event = next((event for event in reversed(transcript().events) if isinstance(event, ModelEvent)), None)
+    if event is not None:
+        event.call = None
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:3])}"
