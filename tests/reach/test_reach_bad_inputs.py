@@ -59,7 +59,8 @@ def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepte
 ) -> None:
     monkeypatch.setattr(fibre, "BUDGET", 500_000)
     im = InteractionModel(
-        [Feature("r", "real", bounds=(0, 1)), Feature("s", "real", bounds=(0, 1))], [Rule("r * s >= 0.99999999", name="corner")]
+        [Feature("r", "real", bounds=(0, 1)), Feature("s", "real", bounds=(0, 1))],
+        [Rule("r * s >= 0.25 and r * s <= 0.2500001", name="a thin curve")],  # no box is tight around it
     )
     begin = time.perf_counter()
     with pytest.raises(DrawError) as caught:

@@ -269,6 +269,47 @@ def test_a_product_of_two_reals_is_drawn_by_rejection() -> None:
     assert part.acceptance == pytest.approx(total / 4, abs=0.05)
 
 
+def test_a_corner_is_drawn_from_the_tightest_box_not_from_the_whole() -> None:
+    """A ten-millionth of the square: narrowed to a box of twice its size. The law of r given r * s >= c is known."""
+    c = 1 - 1e-4
+    im = InteractionModel([real("r"), real("s")], [Rule(f"r * s >= {c!r}")])
+    sample = im.sample({"r": 0.5, "s": 0.5}, 4000, seed=3, on_invalid="keep")
+    assert sample.parts[0].acceptance > 0.2
+    r = sample.values[:, 0]
+    assert r.min() >= c
+    total = 1 - c + c * math.log(c)
+    assert ks(r, lambda v: (v - c - c * np.log(v / c)) / total) > ALPHA
+
+
+def test_a_configuration_in_which_a_curved_rule_cannot_hold_has_no_point() -> None:
+    features = [Feature("c", "binary"), real("r"), real("s")]
+    im = InteractionModel(features, [Rule("r * s >= 2 * c")])
+    got = drawn(im, {"c": 0, "r": 0.1, "s": 0.2}, n=500)
+    assert not got["c"].any()
+    must = InteractionModel(features, [Rule("r * s >= 2 * c", name="curve"), Rule("c == 1", name="on")])
+    with pytest.raises(EmptyError, match="curve"):
+        must.sample({"c": 1, "r": 0.1, "s": 0.2}, 5, on_invalid="keep")
+    then = InteractionModel(features, [IfThen("c == 1 and s >= 0", "r * s >= 2 or r * s >= 0.999")])
+    got = drawn(then, {"c": 0, "r": 0.1, "s": 0.2}, n=2000)
+    assert share(got["c"] == 1, 1 / 2) > ALPHA
+    assert (got["r"] * got["s"])[got["c"] == 1].min() >= 0.999 - 1e-9
+
+
+def test_narrowing_a_box_leaves_the_law_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Random curved rules, with and without narrowing: the same configurations, the same law of every feature."""
+    from budge.reach import shapes
+
+    features = [Feature("k", "integer", bounds=(0, 2)), real("r", -1, 1), real("s", 0, 2)]
+    rules = ["r * s >= 0.8 * k", "r * r + s * s <= 0.3 + k", "abs(r * s) <= 0.02 + 0.1 * k", "max(r, s) * s <= 0.1 or k == 2"]
+    for i, rule in enumerate(rules):
+        found = []
+        for often in (0.0, 2.0):  # never narrowed, always narrowed
+            monkeypatch.setattr(shapes, "OFTEN", often)
+            found.append(drawn(InteractionModel(features, [Rule(rule)]), {"k": 0, "r": 0.0, "s": 0.0}, n=4000, seed=i + round(often)))
+        for name in ("k", "r", "s"):
+            assert stats.ks_2samp(found[0][name], found[1][name], method="asymp").pvalue > ALPHA
+
+
 def test_a_product_with_a_whole_number_is_linear_once_that_is_known() -> None:
     im = InteractionModel([Feature("k", "integer", bounds=(1, 4)), real("r", 0, 2)], [Rule("k * r <= 2")])
     got = drawn(im, {"k": 1, "r": 0.5})

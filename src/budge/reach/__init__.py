@@ -1,7 +1,7 @@
 """Reachable points: enumerated exactly, drawn exactly, proved empty.
 
-`prepare` decides who is drawn how; `core` lists configurations, `view`, `cells`, `fibre` and `polytope` draw what is
-continuous, `rejection` takes the rest; `reacher` does it for many people. `milp` is the paper's integer program (`encoding`
+`prepare` decides who is drawn how; `core` lists configurations; `view`, `cells`, `shapes`, `fibre`, `polytope` and `walks`
+draw what is continuous, `rejection` takes the rest; `reacher` does it for many people. `milp` is the paper's integer program (`encoding`
 writes it, `solver` solves it), `clash` and `blame` tell why nothing is feasible, `paper` is the paper's sampler.
 """
 

@@ -19,10 +19,12 @@ from budge.features import Feature
 from budge.parts import Part
 from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
 from budge.reach.core import Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
-from budge.reach.fibre import Coordinate, Mixed, not_positive
+from budge.reach.fibre import Mixed
 from budge.reach.forms import forms_of, limits
 from budge.reach.listed import Counted, Listed
 from budge.reach.rejection import Rejection
+from budge.reach.shapes import Coordinate, not_positive
+from budge.reach.shave import possible_at
 from budge.reach.view import View
 
 __all__ = ["Prepared", "prepare_part"]
@@ -190,6 +192,7 @@ def _finished(
         weights=weights,
         checks=_checks(part, x, core, curved, whole) if curved or whole else None,
         thins=_thinning(thinned, x) if thinned else None,
+        possible=possible_at(part, core, view, curved) if curved and not whole else None,
         stops=view.stops,
         label=", ".join(part.names),
     )

@@ -13,7 +13,7 @@ from budge.constraints.links import induced
 from budge.errors import DrawError
 from budge.parts import Part
 from budge.reach.core import change_interval, listed_values, supported_values
-from budge.reach.fibre import not_positive
+from budge.reach.shapes import not_positive
 
 __all__ = ["Rejection"]
 

@@ -13,8 +13,8 @@ from budge.expressions import All, Formula, Linear, Row, Some, Var
 from budge.parts import Part
 from budge.reach.cells import Cell, boxes, resolve
 from budge.reach.core import Core, change_interval, has_gaps, is_computed
-from budge.reach.fibre import Coordinate
 from budge.reach.forms import limits
+from budge.reach.shapes import Coordinate
 
 __all__ = ["View"]
 
