@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
 
 
 def audit(
+    context: typer.Context,
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
@@ -98,7 +99,7 @@ def audit(
             max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
             check=predictions is None,
         )  # fmt: skip
-    result = replace(result, info={**result.info, "command": as_typed()})
+    result = replace(result, info={**result.info, "command": as_typed(context)})
     if out is not None:
         result.save(out, overwrite=True)
     gates = [gate(result.table, condition) for condition in fail_if or ()]

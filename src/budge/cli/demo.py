@@ -10,6 +10,7 @@ import typer
 from budge.cli import echo_json
 from budge.cli.shared import progress_bar, show_table
 from budge.cli.shared import say as tell
+from budge.errors import OutputExistsError
 
 __all__ = ["register"]
 
@@ -23,6 +24,7 @@ def demo(
     people: Annotated[int, typer.Option(min=20, max=5000, help="Applicants to audit.")] = 120,
     seed: Annotated[int, typer.Option(help="Seed of the data and all draws.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run in this folder.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Also write a report to this file, to open in a browser.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the two verdicts.")] = False,
 ) -> None:
@@ -31,6 +33,8 @@ def demo(
     from budge.datasets import lending, spec_path
     from budge.datasets.scorecard import Scorecard
 
+    if report is not None and report.exists():
+        raise OutputExistsError("exists already", where=str(report), remedy="choose another name")
     data = lending(n=1500, seed=seed)
     model = Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
     applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
@@ -69,6 +73,10 @@ def demo(
     if out is not None:
         stuck.save(out)
         say(f"Saved to {out}.")
+    if report is not None:
+        with progress_bar("switches", quiet=as_json or quiet) as progress:
+            stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", progress=progress)
+        say(f"Wrote {report}; open it in a browser.")
 
 
 def _short(value: object) -> str:

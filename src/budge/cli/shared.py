@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
+import typer
 
 from budge.cli.terminal import progress_bar, say, show_table
 from budge.errors import DataError, InputError, MissingDependencyError, StorageError, nearest
@@ -32,12 +33,9 @@ def read_people(path: Path) -> pd.DataFrame:
     return read_table(path)
 
 
-def as_typed() -> str:
+def as_typed(context: typer.Context) -> str:
     """The command as it was typed, so that a run can say how to repeat it."""
-    import click
-
-    context = click.get_current_context(silent=True)
-    given = None if context is None else context.find_root().obj
+    given = context.find_root().obj
     return shlex.join(["budge", *given]) if isinstance(given, tuple) else ""
 
 

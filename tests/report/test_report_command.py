@@ -1,0 +1,127 @@
+"""``budge report``: from a saved run alone, and with its model and people at hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from report_kit import read
+
+import budge
+from budge import Feature, InteractionModel, constraints
+from budge.cli import main
+
+xgboost = pytest.importorskip("xgboost", reason="a model file is needed")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """People, a spec, a model, and a saved run made by the command line."""
+    place = tmp_path_factory.mktemp("command")
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.integers(0, 10, 60), "home": rng.integers(0, 2, 60), "age": rng.integers(20, 60, 60)})
+    y = (X["income"] + 3 * X["home"] > 7).astype(int)
+    xgboost.XGBClassifier(n_estimators=10, max_depth=3, n_jobs=1).fit(X, y).save_model(place / "loan.json")
+    X.head(20).assign(outcome=y, sex=rng.choice(["f", "m"], 60)[:20]).to_csv(place / "people.csv", index=False)
+    rule = constraints.LinearConstraint({"income": 1, "home": 1}, "<=", 1, on="action", name="a <rule> & more")
+    features = [
+        Feature("income", "integer", bounds=(0, 9), max_increase=2),
+        Feature("home", "binary", actionable=False),
+        Feature("age", "integer", bounds=(18, 99), actionable=False),
+    ]
+    InteractionModel(features, [rule], name="loans").to_file(place / "spec.yaml")
+    arguments = ["audit", str(place / "spec.yaml"), str(place / "people.csv"), "--model", str(place / "loan.json"), "--target", "1"]
+    assert main([*arguments, "--drop", "outcome", "--drop", "sex", "-o", str(place / "run"), "--quiet"]) == 0
+    return place
+
+
+def test_a_run_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(folder / "run")]) == 0
+    said = capsys.readouterr().out
+    assert "report.html" in said
+    assert "Give --model and --data" in said
+    page = read(folder / "run" / "report.html")
+    assert page.wrong == []
+    assert "budge audit" in page.text  # as it was typed
+    assert "--drop outcome" in " ".join(page.text.split())
+    run = budge.Audit.load(folder / "run")
+    assert page.data["table"]["models"][0]["n"] == run.table["n"].tolist()
+    assert main(["report", str(folder / "run")]) == 2
+    assert "exists already" in capsys.readouterr().err
+    assert main(["report", str(folder / "run"), "--overwrite", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["bytes"] == (folder / "run" / "report.html").stat().st_size
+    assert budge.Audit.load(folder / "run").table.equals(run.table)  # the run is not touched
+
+
+def test_with_the_model_at_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = folder / "live.html"
+    given = ["--model", str(folder / "loan.json"), "--data", str(folder / "people.csv"), "--drop", "outcome", "--drop", "sex"]
+    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--by", "sex", "--ablate", "--title", "Loans & co", "-q"]) == 0
+    assert capsys.readouterr().out == ""
+    page = read(out)
+    assert page.wrong == []
+    assert page.data["live"]["toggles"]
+    assert "By sex" in page.text
+    assert "Loans & co" in page.text
+    assert "Which constraint is to blame" in page.text
+    assert "drop a <rule> & more" in page.text
+
+
+def test_groups_need_the_same_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["report", str(folder / "run"), "-o", str(folder / "groups.html"), "--data", str(folder / "people.csv")]
+    assert main([*base, "--drop", "outcome", "--drop", "sex", "--by", "sex"]) == 0
+    assert "By sex" in read(folder / "groups.html").text
+    assert main([*base, "--overwrite", "--by", "sex"]) == 2
+    assert "not the people of the run" in capsys.readouterr().err
+    assert main([*base, "--overwrite", "--by", "sax"]) == 2
+    assert "did you mean 'sex'" in capsys.readouterr().err
+
+
+def test_saved_stress_tests(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    common = ["--data", str(folder / "people.csv"), "--model", str(folder / "loan.json"), "--target", "1", "--drop", "outcome", "--drop", "sex", "--json"]
+    assert main(["ablate", str(folder / "spec.yaml"), *common]) == 0
+    (folder / "ablation.json").write_text(capsys.readouterr().out, encoding="utf-8")
+    out = folder / "stress.html"
+    assert main(["report", str(folder / "run"), "-o", str(out), "--ablation", str(folder / "ablation.json")]) == 0
+    page = read(out)
+    assert page.wrong == []
+    assert "free home" in page.text
+    capsys.readouterr()
+    (folder / "other.json").write_text("[1]", encoding="utf-8")
+    assert main(["report", str(folder / "run"), "-o", str(folder / "x.html"), "--ablation", str(folder / "other.json")]) == 2
+    assert "not the record of such a test" in capsys.readouterr().err
+    assert not (folder / "x.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nowhere"], 3, "no saved run"),
+        (["RUN", "-o", "X", "--by", "sex"], 2, "give --data"),
+        (["RUN", "-o", "X", "--ablate"], 2, "give --model and --data"),
+        (["RUN", "-o", "X", "--model", "loan.json"], 2, "give --data, too"),
+        (["RUN", "-o", "X", "--ablation", "gone.json"], 3, "no such file"),
+        (["RUN", "-o", "no/where/x.html"], 3, "no such folder"),
+        (["RUN", "-o", "X", "--people", "-3"], 2, "a whole number"),
+    ],
+)
+def test_bad_calls(folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str) -> None:
+    swap = {"RUN": str(folder / "run"), "X": str(folder / "never.html")}
+    assert main(["report", *(swap.get(a, a) for a in arguments)]) == code
+    assert words in capsys.readouterr().err
+    assert not (folder / "never.html").exists()
+
+
+def test_demo_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "demo.html"
+    assert main(["demo", "--people", "20", "--quiet", "--report", str(path)]) == 0
+    page = read(path)
+    assert page.wrong == []
+    assert page.data["live"]["people"]
+    capsys.readouterr()
+    assert main(["demo", "--people", "20", "--quiet", "--report", str(path)]) == 2
+    assert "exists already" in capsys.readouterr().err
