@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from budge.errors import BudgeError, InputError, MissingDependencyError
+from budge.errors import BudgeError, InputError, MissingDependencyError, nearest
 from budge.web.desk import Desk, SupersededError, Tell
 from budge.web.guard import Guard
 from budge.web.people import Wish
@@ -197,14 +197,20 @@ def _report(desk: Desk, found: Any) -> str:
 
 
 def _figure(desk: Desk, record: dict[str, Any]) -> dict[str, Any]:
-    """A figure of the library as SVG."""
+    """A figure of the library as SVG: the parts of a model, a person's points, verdicts by group."""
     from budge.report import figures
 
-    state = desk.state(record.get("state"))
-    name = record.get("figure")
+    state, name, model = desk.state(record.get("state")), record.get("figure"), record.get("model")
+    if model not in desk.question.models:
+        raise InputError("no such model", where="model", got=model, remedy=nearest(model, desk.question.models))
     if name == "partition":
         return {"svg": figures.partition(desk.model(state)).svg()}
-    raise InputError("there is no such figure", where="figure", got=name, remedy="partition")
+    if name == "person":
+        found, label = desk.one(state, record.get("person"))
+        return {"svg": figures.person(found, label, model=model).svg()}
+    if name == "verdicts":
+        return {"svg": figures.verdicts(desk.whole(state), by=str(record.get("by")), model=model).svg()}
+    raise InputError("there is no such figure", where="figure", got=name, remedy=nearest(name, ("partition", "person", "verdicts")))
 
 
 def _asset(name: str) -> Callable[[Any], Any]:

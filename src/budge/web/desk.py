@@ -120,6 +120,7 @@ class Desk:
             "target": f"the output {target}",
             "population": str(q.options.get("population", "all")) if isinstance(q.options.get("population", "all"), str) else "chosen people",
             "design": {k: options[k] for k in ("alpha", "claim", "n", "why_n", "seed", "method", "exact_limit")},
+            "groups": _groups(q),
             "harm": q.options.get("harm") if q.live else (q.saved.info.get("harm") if q.saved else None),
             "state": {"base": self.first, "off": [], "off_effects": [], "features": {}, "threshold": q.threshold},
             "model": controls(q.im),
@@ -198,6 +199,13 @@ class Desk:
         result = last.audit()
         self._keep(state, whole=result)
         return result
+
+    def one(self, state: State, place: Any) -> tuple[Audit, Any]:
+        """The audit of one person, and her label."""
+        frame = self.question.frame
+        if frame is None or not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(frame):
+            raise InputError("nobody stands there", where="person", got=place)
+        return self.question.audit(self.model(state), state.threshold, [place], population="all"), frame.index[place]
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -290,3 +298,10 @@ class Desk:
                 gone = next(k for k in self._found if k != first)
                 del self._found[gone]
 
+
+def _groups(question: Question) -> list[str]:
+    """Columns with few values: people can be told apart by them."""
+    if question.frame is None:
+        return []
+    frame = question.frame
+    return [str(c) for c in frame.columns if isinstance(c, str) and 2 <= frame[c].nunique(dropna=True) <= 8]

@@ -43,7 +43,7 @@ class Edits:
     @classmethod
     def read(cls, record: Mapping[str, Any]) -> Edits:
         """From what the page sends; nothing of it is trusted."""
-        return cls(_places(record, "off"), _places(record, "off_effects"), _limits(record.get("features") or {}))
+        return cls(_places(record, "off"), _places(record, "off_effects"), _limits({} if record.get("features") is None else record["features"]))
 
     def of(self, im: InteractionModel) -> InteractionModel:
         """The edited model; one without edits is the model itself."""
@@ -72,7 +72,7 @@ def _set(f: Feature, limits: Mapping[str, Any]) -> Feature:
 
 
 def _places(record: Mapping[str, Any], key: str) -> tuple[int, ...]:
-    given = record.get(key) or []
+    given = [] if record.get(key) is None else record[key]
     if not isinstance(given, list) or not all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in given):
         raise InputError("is a list of positions", where=f"edits.{key}", got=given)
     return tuple(sorted(set(given)))

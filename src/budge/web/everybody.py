@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
 from typing import Any
@@ -45,12 +46,13 @@ def _model(found: Audit, rows: pd.DataFrame, old: pd.DataFrame | None, name: str
         if len(rows) != len(old):
             old = old.loc[old.index.isin(rows.index)]
         was = old["verdict"].reindex(rows.index)
-        changed = pd.Series(list(zip(was, rows["verdict"])))[(was.notna() & (was != rows["verdict"])).to_numpy()]
+        pairs = zip(was, rows["verdict"])
+        changed = Counter((str(a), str(b)) for a, b in pairs if isinstance(a, str) and a != b)
         record["before"] = {
             "verdicts": {str(k): int(v) for k, v in old["verdict"].value_counts().items()},
             "mean_rho": _mean(old),
             "cdf": _cdf(old),
-            "changed": [{"from": str(a), "to": str(b), "people": int(k)} for (a, b), k in sorted(changed.value_counts().items())],
+            "changed": [{"from": a, "to": b, "people": k} for (a, b), k in sorted(changed.items())],
         }
     return record
 
@@ -76,7 +78,7 @@ def _cdf(rows: pd.DataFrame) -> list[list[float]]:
 def _pair(tables: Mapping[str, pd.DataFrame], a: str, b: str) -> dict[str, Any]:
     """Two models on the same people and points: who gets which verdict from each, and how far apart their ρ are."""
     one, two = tables[a], tables[b]
-    both = one[["verdict", "rho"]].join(two[["verdict", "rho"]], how="inner", lsuffix="_a", rsuffix="_b")
+    both = one[["verdict", "rho"]].add_suffix("_a").join(two[["verdict", "rho"]].add_suffix("_b"), how="inner")
     counts: Mapping[Any, int] = both.groupby(["verdict_a", "verdict_b"], observed=True).size().to_dict()
     gap = (both["rho_b"] - both["rho_a"]).dropna()
     return {

@@ -59,10 +59,10 @@ def serve(
             "the page is for this machine only", where="host", got=host, remedy=f"leave it out ({HOST}); reach another machine by ssh -L"
         )
     app = make_app(model, X, im, target=target, token=token, **options)
-    run(app, port=port, open_browser=open_browser, ready=ready)
+    _run(app, port=port, open_browser=open_browser, ready=ready)
 
 
-def run(app: Any, *, port: int, open_browser: bool, ready: Callable[[Address], None] | None) -> None:
+def _run(app: Any, *, port: int, open_browser: bool, ready: Callable[[Address], None] | None) -> None:
     """Listen on loopback and serve until interrupted; a second interrupt does not wait for open requests."""
     import uvicorn
 

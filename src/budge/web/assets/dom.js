@@ -89,3 +89,11 @@ export function problemLines(problems) {
 
 /** Numbers with their names, as a definition list reads. */
 export const share = (v) => (v === null || v === undefined ? "–" : `${(100 * v).toFixed(v > 0 && v < 0.01 ? 1 : 0)} %`);
+
+/** A figure of the library: parsed as XML, so that it is a picture or nothing; scripts in it would not run and are dropped. */
+export function picture(text) {
+  const root = new DOMParser().parseFromString(text, "image/svg+xml").documentElement;
+  if (root.nodeName !== "svg") return el("p", { class: "hint" }, "The figure cannot be drawn.");
+  for (const node of root.querySelectorAll("script, foreignObject, style")) node.remove();
+  return document.importNode(root, true);
+}

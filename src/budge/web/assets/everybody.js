@@ -1,6 +1,7 @@
 // Everybody: the distribution of responsiveness before and after, who changed sides, and models beside each other.
 
-import { $, el, svg, num, rho, delta, share, tag, visible } from "./dom.js";
+import { $, el, svg, num, rho, delta, share, tag, visible, picture, problemLines } from "./dom.js";
+import { post } from "./api.js";
 
 const WIDE = 640, HIGH = 320, LEFT = 48, RIGHT = 16, TOP = 14, BOTTOM = 44;
 
@@ -11,8 +12,31 @@ export function drawEverybody(page, record) {
     el("h2", {}, who, page.start.models.length > 1 ? el("span", { class: "of" }, ` · ${visible(page.model)}`) : null),
     ...now.sentences.slice(1).map((s) => el("p", { class: "sentence" }, visible(s))),
     el("figure", { class: "cdf" }, cdf(now.cdf, was?.cdf, page.state.threshold), el("figcaption", {}, "Share of people with responsiveness up to ρ", was ? el("span", { class: "legend" }, el("i", { class: "now" }), "as edited", el("i", { class: "was" }), "as served") : "")),
+    groups(page, record),
     was ? changes(was, now) : el("p", { class: "hint" }, "Switch a constraint: the distribution before stays in sight."),
   );
+}
+
+let by = "";
+
+/** Verdicts by group: the library's figure, for everybody. */
+function groups(page, record) {
+  if (!page.start.groups?.length || !record.whole) return "";
+  const inside = el("div", { class: "figure budge-figure" });
+  const choice = el("select", { id: "by", "aria-label": "Verdicts by group" }, el("option", { value: "" }, "nothing"), ...page.start.groups.map((g) => el("option", { value: g }, visible(g))));
+  choice.value = by;
+  const load = async () => {
+    by = choice.value;
+    if (!by) return inside.replaceChildren();
+    try {
+      inside.replaceChildren(picture((await post("figure", { figure: "verdicts", by, state: page.state, model: page.model })).svg));
+    } catch (error) {
+      inside.replaceChildren(el("ul", { class: "hint" }, ...problemLines(error.problems ?? [])));
+    }
+  };
+  choice.addEventListener("change", load);
+  if (by) load();
+  return el("section", { class: "block" }, el("h3", {}, el("label", {}, "Verdicts by ", choice)), inside);
 }
 
 function changes(was, now) {

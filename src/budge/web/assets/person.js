@@ -1,8 +1,9 @@
 // One person: responsiveness with its interval, what flips the prediction, what she can reach, point by point.
 
-import { $, el, num, rho, delta, share, tag, gauge, cell, visible, problemLines } from "./dom.js";
+import { $, el, num, rho, delta, share, tag, gauge, cell, visible, problemLines, picture } from "./dom.js";
+import { post } from "./api.js";
 
-const open = { features: false, points: false };
+const open = { features: false, points: false, picture: false };
 
 export function drawPerson(page, record) {
   $("person-name").textContent = `Person ${visible(record.label)}`;
@@ -13,7 +14,7 @@ export function drawPerson(page, record) {
     if (record.reach) parts.push(flips(page, record), reach(page, record));
     else parts.push(el("p", { class: "note" }, visible(record.sentence)));
     parts.push(features(page, record));
-    if (record.reach) parts.push(points(page, record));
+    if (record.reach) parts.push(points(page, record), drawn(page, record));
   }
   $("person").replaceChildren(...parts);
 }
@@ -119,4 +120,19 @@ function points(page, record) {
   return kept("points", `Points: ${shown}`, el("div", { class: "scroll points" }, el("table", {},
     el("thead", {}, el("tr", {}, ...listed.columns.map((c) => el("th", { scope: "col", class: "num" }, visible(c))), ...models.map((m) => el("th", { scope: "col", class: "num" }, many ? visible(m) : "output")), el("th", { scope: "col", class: "num", title: "Moves in units of each feature's range" }, "distance"))),
     el("tbody", {}, ...rows))));
+}
+
+function drawn(page, record) {
+  const inside = el("div", { class: "figure budge-figure" });
+  const load = async () => {
+    inside.replaceChildren(el("p", { class: "hint" }, "Drawing …"));
+    try {
+      inside.replaceChildren(picture((await post("figure", { figure: "person", state: page.state, person: record.place, model: page.model })).svg));
+    } catch (error) {
+      inside.replaceChildren(el("ul", { class: "hint" }, ...problemLines(error.problems ?? [])));
+    }
+  };
+  const node = kept("picture", "Her points as a picture", inside);
+  node.addEventListener("toggle", () => { if (node.open && !inside.childElementCount) load(); });
+  return node;
 }

@@ -1,6 +1,6 @@
 // The spec as text: problems as one types, each with its line and what to do; applied when it is right.
 
-import { $, el, visible, problemLines } from "./dom.js";
+import { $, el, visible, problemLines, picture } from "./dom.js";
 import { post } from "./api.js";
 
 const QUICK = 150, DEEP = 700;
@@ -30,10 +30,11 @@ export class Spec {
       this.typed();
     });
     $("spec-text").readOnly = !page.start.live;
+    $("parts").addEventListener("toggle", () => this.parts());
   }
 
   /** The state changed: what nobody has edited here follows it. */
-  sync() { this.stale = true; if (!$("spec-panel").hidden) this.shown(); }
+  sync() { this.stale = true; if (!$("spec-panel").hidden) { this.shown(); this.parts(); } }
 
   async shown() {
     if (this.text !== null && !this.stale) return;
@@ -45,6 +46,16 @@ export class Spec {
       if (!own) this.put(text);
     } catch (error) {
       this.status(error.problems?.map((p) => `${p.what}; ${p.remedy}`).join(" ") ?? error.message, true);
+    }
+  }
+
+  /** The partition of the model in use, where it is opened. */
+  async parts() {
+    if (!$("parts").open) return;
+    try {
+      $("parts-figure").replaceChildren(picture((await post("figure", { figure: "partition", state: this.page.state, model: this.page.model })).svg));
+    } catch (error) {
+      $("parts-figure").replaceChildren(el("ul", {}, ...problemLines(error.problems ?? [])));
     }
   }
 
