@@ -104,7 +104,7 @@ def test_unequal_draws_err_at_most_alpha(rates: tuple[float, ...], claim: str) -
             pooled += weight * (stats.p_value(sum(hits), sum(draws), tau, claim) < ALPHA)
     assert error <= ALPHA
     if rates == (0.0, 0.7, 0.8) and claim == "above":
-        assert pooled > 0.2, "what the naive test would do"
+        assert pooled > 0.15, "what the naive test would do"
 
 
 # -- the population of prompts ------------------------------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class Evidence:
             lost = np.maximum(each - self.draws, 0)
             more = np.full(max(size - self.prompts, 0), float(each))
         elif isinstance(info.get("n"), int):
-            lost, more = np.zeros(self.prompts), np.full(int(info["n"] > self.n), float(info["n"] - self.n))
+            lost, more = np.zeros(self.prompts), np.ones(max(info["n"] - self.n, 0))
         else:
             return self
         none = np.zeros(len(more))
@@ -142,11 +142,8 @@ class Evidence:
         tested = average(against, draws, over=over, threshold=threshold, claim=claim, alpha=alpha, method=name)
         low = average(hits, draws, over=over, alpha=alpha, method=name).low
         high = average(hits + missing, draws, over=over, alpha=alpha, method=name).high
-        words = (
-            tested.method
-            if how not in ("first", "one-per-prompt")
-            else {"first": "first draw of each prompt"}.get(how, "one draw per prompt")
-        )
+        names = {"pooled": "exact binomial, pooled", "one-per-row": "exact binomial, one draw per prompt"}
+        words = "exact binomial, first draw of each prompt" if how == "first" else names.get(tested.method, tested.method)
         return Rate(self._rate_of(hits, missing, draws), low, high, tested.bound, tested.p_value, words, tested.exact)
 
     def bound(self, *, over: str, claim: Claim, alpha: float, method: str = "auto") -> float:
@@ -158,7 +155,7 @@ class Evidence:
         return self.claim(over=over, threshold=None, claim=claim, alpha=alpha, method=method).bound
 
     def _rate_of(self, hits: Floats, missing: Floats, draws: Floats) -> float | None:
-        return Evidence(hits, missing, draws, self.first, self.scheme).rate
+        return Evidence(hits, missing, draws, self.first, "per_prompt").rate
 
     def _alike(self, claim: Claim, alpha: float, threshold: float | None, how: str) -> Rate:
         (k, lost), n = self.total, self.n

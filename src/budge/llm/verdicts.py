@@ -14,9 +14,10 @@ import pandas as pd
 
 from budge.errors import DataError, DesignError, nearest
 from budge.llm.answers import BASE, Answers
-from budge.llm.contrasts import Contrast, apart, paired
-from budge.llm.correction import Labelled, corrected
-from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, Rate, prompts_of
+from budge.llm.cells import against_base, corrected_difference, found_rate, row_of, shifted
+from budge.llm.contrasts import Contrast, apart
+from budge.llm.correction import Labelled
+from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
 from budge.llm.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
 from budge.stats import certify
@@ -87,20 +88,24 @@ def test(
     known = _known(base, answers.models)
     if name is not None and name not in answers.interactions and name != BASE:
         raise DataError("no such base among the answers", where="base", got=name, remedy=nearest(name, answers.interactions))
-    tested = [word for word in answers.interactions if word != name] or list(answers.interactions)
+    models, words = _planned(answers)
+    tested = [word for word in words if word != name] or list(words)
     groups = {(str(key[0]), str(key[1])): part for key, part in answers.table.groupby(["model", "interaction"], sort=False)}
+    if not answers.info.get("complete", True):  # a model that was never reached is still a model that was to be tested
+        nothing = answers.table.iloc[:0]
+        groups |= {(model, word): nothing for model in models for word in words if (model, word) not in groups}
     cells: list[_Cell] = []
-    for model in answers.models:
+    for model in models:
         reference = groups.get((model, name)) if name is not None else None
         before = (
             None if reference is None else Evidence.of(reference, way, rule and {"kind": "anytime-valid"}).planned(answers.info)
         )
-        rate = known.get(model) if before is None else _found(before, design, labelled).rate
+        rate = known.get(model) if before is None else found_rate(before, design, labelled).rate
         for word in tested:
             part = groups.get((model, word))
             if part is not None:
                 seen = Evidence.of(part, way, rule).planned(answers.info)
-                ends = None if word == name else _against_base(part, seen, reference, before, rate, design, labelled)
+                ends = None if word == name else against_base(part, seen, reference, before, rate, design, labelled)
                 cells.append((model, word, seen, None if word == name else rate, ends))
     info = {
         "source": "answers",
@@ -149,7 +154,7 @@ def from_counts(
         if base in row:
             if isinstance(row[base], tuple | list):
                 reference = _counted(row[base], f"{model}.{base}", over)
-                rate = _found(reference, design, labelled).rate
+                rate = found_rate(reference, design, labelled).rate
             else:
                 rate = fraction(row[base], f"{model}.{base}", zero=True, one=True)
         for word, triple in row.items():
@@ -159,10 +164,10 @@ def from_counts(
                     ends: Contrast | None = (
                         apart(seen, reference, over=over, alpha=design["alpha"])
                         if labelled is None
-                        else _corrected_difference(seen, reference, design, labelled)
+                        else corrected_difference(seen, reference, design, labelled)
                     )
                 else:
-                    ends = _shifted(seen, rate, design, labelled)
+                    ends = shifted(seen, rate, design, labelled)
                 cells.append((model, word, seen, rate, ends))
     if not cells:
         raise DataError(
@@ -175,6 +180,16 @@ def from_counts(
         labelled,
         None,
     )
+
+
+def _planned(answers: Answers) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models and interactions of the answers, and those that an incomplete run has not come to."""
+    models, words = answers.models, answers.interactions
+    identity = answers.info.get("identity")
+    if not answers.info.get("complete", True) and isinstance(identity, Mapping):
+        models += tuple(str(m) for m in identity.get("models", ()) if m not in models)
+        words += tuple(str(w) for w in identity.get("interactions", ()) if w not in words)
+    return models, words
 
 
 def scheme_of(answers: Answers, given: str | None = None) -> str:
@@ -232,58 +247,6 @@ def _known(base: object, models: tuple[str, ...]) -> dict[str, float]:
     return dict.fromkeys(models, fraction(base, "base", zero=True, one=True))
 
 
-def _against_base(
-    part: pd.DataFrame,
-    seen: Evidence,
-    reference: pd.DataFrame | None,
-    before: Evidence | None,
-    rate: float | None,
-    design: Mapping[str, Any],
-    labelled: Labelled | None,
-) -> Contrast | None:
-    """The difference from the base: over pairs where every draw has its partner, from two intervals otherwise."""
-    if reference is None or before is None:
-        return _shifted(seen, rate, design, labelled)
-    if labelled is not None:
-        return _corrected_difference(seen, before, design, labelled)
-    kept = {key: design[key] for key in ("over", "alpha", "method")}
-    if design["method"] != "anytime" and seen.n == len(part):
-        found = paired(part, reference, scheme=seen.scheme, whole=True, **kept)
-        if found is not None:
-            return found
-    return apart(seen, before, **kept)
-
-
-def _corrected_difference(seen: Evidence, before: Evidence, design: Mapping[str, Any], labelled: Labelled) -> Contrast:
-    """The difference of two corrected rates, from two intervals that hold together."""
-    half = {**design, "threshold": None, "alpha": design["alpha"] / 2}
-    one, two = _found(seen, half, labelled), _found(before, half, labelled)
-    return Contrast(None, one.low - two.high, one.high - two.low, None, None, "two intervals, corrected for the judge")
-
-
-def _shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any], labelled: Labelled | None) -> Contrast | None:
-    """The difference from a base rate that is taken as known."""
-    if rate is None:
-        return None
-    ends = _found(seen, {**design, "threshold": None}, labelled)
-    at = None if ends.rate is None else ends.rate - rate
-    return Contrast(at, ends.low - rate, ends.high - rate, None, None, "base rate taken as known")
-
-
-def _found(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> Rate:
-    asked = {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
-    return seen.claim(**asked) if labelled is None else corrected(seen, labelled, **asked)
-
-
-def _row(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:
-    found = _found(seen, design, labelled)
-    hits, lost = seen.total
-    return {
-        "n": seen.n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
-        "p_value": found.p_value, "method": found.method, "exact": found.exact,
-    }  # fmt: skip
-
-
 def _judged(
     cells: list[_Cell],
     design: dict[str, Any],
@@ -296,7 +259,7 @@ def _judged(
         against = ends or Contrast(None, np.nan, np.nan, None, None, "")
         rows.append(
             {
-                "model": model, "interaction": word, "base_rate": rate, **_row(seen, design, labelled), "delta": against.estimate,
+                "model": model, "interaction": word, "base_rate": rate, **row_of(seen, design, labelled), "delta": against.estimate,
                 "delta_low": against.low, "delta_high": against.high, "delta_method": against.method,
             }
         )  # fmt: skip
@@ -342,6 +305,6 @@ def _split(
         # Draws of one prompt are alike, whatever the design, and there is no population of it.
         one = {**design, "over": "these", "method": "auto" if rule is None else "anytime"} if by == "prompt" else design
         seen = Evidence.of(part, "joint" if by == "prompt" else way, looked)
-        row = _row(seen, one, labelled)
+        row = row_of(seen, one, labelled)
         rows.append({"model": model, "interaction": word, by: name, **row})
     return _decided(pd.DataFrame(rows), design)[["model", "interaction", by, *SPLIT]]

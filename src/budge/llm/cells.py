@@ -1,0 +1,68 @@
+"""One model under one interaction: its rate, and how far that is from the base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from budge.llm.contrasts import Contrast, apart, paired
+from budge.llm.correction import Labelled, corrected
+from budge.llm.evidence import Evidence, Rate
+
+__all__ = ["against_base", "corrected_difference", "found_rate", "row_of", "shifted"]
+
+
+def against_base(
+    part: pd.DataFrame,
+    seen: Evidence,
+    reference: pd.DataFrame | None,
+    before: Evidence | None,
+    rate: float | None,
+    design: Mapping[str, Any],
+    labelled: Labelled | None,
+) -> Contrast | None:
+    """The difference from the base: over pairs where every draw has its partner, from two intervals otherwise."""
+    if reference is None or before is None:
+        return shifted(seen, rate, design, labelled)
+    if labelled is not None:
+        return corrected_difference(seen, before, design, labelled)
+    kept = {key: design[key] for key in ("over", "alpha", "method")}
+    if design["method"] != "anytime" and seen.n == len(part):
+        found = paired(part, reference, scheme=seen.scheme, whole=True, **kept)
+        if found is not None:
+            return found
+    return apart(seen, before, **kept)
+
+
+def corrected_difference(seen: Evidence, before: Evidence, design: Mapping[str, Any], labelled: Labelled) -> Contrast:
+    """The difference of two corrected rates, from two intervals that hold together."""
+    half = {**design, "threshold": None, "alpha": design["alpha"] / 2}
+    one, two = found_rate(seen, half, labelled), found_rate(before, half, labelled)
+    return Contrast(None, one.low - two.high, one.high - two.low, None, None, "two intervals, corrected for the judge")
+
+
+def shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any], labelled: Labelled | None) -> Contrast | None:
+    """The difference from a base rate that is taken as known."""
+    if rate is None:
+        return None
+    ends = found_rate(seen, {**design, "threshold": None}, labelled)
+    at = None if ends.rate is None else ends.rate - rate
+    return Contrast(at, ends.low - rate, ends.high - rate, None, None, "base rate taken as known")
+
+
+def found_rate(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> Rate:
+    """The rate as the judge sees it, or as people would."""
+    asked = {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
+    return seen.claim(**asked) if labelled is None else corrected(seen, labelled, **asked)
+
+
+def row_of(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:
+    """Counts, rate and p-value, as a row of the table."""
+    found = found_rate(seen, design, labelled)
+    hits, lost = seen.total
+    return {
+        "n": seen.n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
+        "p_value": found.p_value, "method": found.method, "exact": found.exact,
+    }  # fmt: skip
