@@ -102,19 +102,24 @@ def run(
     else:
         asked = {name: name for name in asked}
     rule = _rule(sequential, n=n, threshold=threshold, claim=claim, alpha=alpha, rate=rate)
-    with _served(gguf, local) as served, progress_bar("draws", quiet=quiet or as_json) as progress:
-        if served is not None:
-            asked[served.name] = served
-        if not asked:
-            raise InputError(
-                "no model is given", where="--model", remedy="--model openai/gpt-4o-mini, or --local for a small one here"
-            )
-        result = llm.run(
-            asked, items, interact or None, judge=judge, n=None if rule is not None else n, per_prompt=per_prompt, seed=seed, folder=out,
-            base=base, temperature=temperature, max_tokens=max_tokens, max_calls=max_calls, max_cost=max_cost,
-            prices=_prices(price, list(asked)), concurrency=concurrency, sequential=rule, rewriter=rewriter or None,
-            judge_model=judge_model or None, patience=llm.Patience(attempts=retries, timeout=timeout), overwrite=overwrite, progress=progress,
-        )  # fmt: skip
+    try:
+        with _served(gguf, local) as served, progress_bar("draws", quiet=quiet or as_json) as progress:
+            if served is not None:
+                asked[served.name] = served
+            if not asked:
+                raise InputError(
+                    "no model is given", where="--model", remedy="--model openai/gpt-4o-mini, or --local for a small one here"
+                )
+            result = llm.run(
+                asked, items, interact or None, judge=judge, n=None if rule is not None else n, per_prompt=per_prompt, seed=seed, folder=out,
+                base=base, temperature=temperature, max_tokens=max_tokens, max_calls=max_calls, max_cost=max_cost,
+                prices=_prices(price, list(asked)), concurrency=concurrency, sequential=rule, rewriter=rewriter or None,
+                judge_model=judge_model or None, patience=llm.Patience(attempts=retries, timeout=timeout), overwrite=overwrite, progress=progress,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        if out is not None and not as_json:
+            say(f"budge: interrupted; what was answered is in {out}, and the same call goes on", err=True)
+        raise typer.Exit(130) from None
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:

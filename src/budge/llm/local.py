@@ -75,7 +75,9 @@ def server(
         raise MissingDependencyError("a local model needs llama.cpp", remedy=_INSTALL)
     _check_file(file)
     command = [sys.executable, "-m", "budge.llm.local", str(file), str(context), str(threads)]
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    )  # Ctrl-C is for the run, which ends the server when it is done
     assert child.stdin is not None
     assert child.stdout is not None
     assert child.stderr is not None

@@ -47,14 +47,14 @@ class Stop:
         return {name: getattr(self, name) for name in names}
 
 
-def surprises(hits: Sequence[bool | None], claim: str) -> NDArray[np.int64]:
+def _surprises(hits: Sequence[bool | None], claim: str) -> NDArray[np.int64]:
     """1 for each draw that speaks against the claim; an unresolved one does."""
     return np.array([hit is None or bool(hit) == (claim == "below") for hit in hits], dtype=np.int64)
 
 
 def stop_of(rule: StoppingRule, hits: Sequence[bool | None]) -> tuple[str, int]:
     """The verdict and the number of draws after which the rule stops; ``("continue", n)`` if it does not within these."""
-    j = np.cumsum(surprises(hits[: rule.max_n], rule.claim))
+    j = np.cumsum(_surprises(hits[: rule.max_n], rule.claim))
     t = np.arange(1, len(j) + 1)
     shown = j <= rule.accept[t]
     stops = np.flatnonzero(shown | (j >= rule.give_up[t]) | (t == rule.max_n))
@@ -65,7 +65,7 @@ def stop_of(rule: StoppingRule, hits: Sequence[bool | None]) -> tuple[str, int]:
 
 def needed(rule: StoppingRule, hits: Sequence[bool | None]) -> int:
     """The fewest further draws that could end it: to ask for so many at once wastes none."""
-    t, j = len(hits), int(surprises(hits, rule.claim).sum())
+    t, j = len(hits), int(_surprises(hits, rule.claim).sum())
     more = np.arange(1, rule.max_n - t + 1)
     ends = np.flatnonzero((j <= rule.accept[t + more]) | (j + more >= rule.give_up[t + more]))
     return int(more[ends[0]]) if len(ends) else max(rule.max_n - t, 0)
