@@ -76,6 +76,14 @@ def toggle(page: Any) -> None:
     settled(page)
 
 
+def limit(page: Any) -> None:
+    """A step limit doubled."""
+    page.click('.feature[data-feature="income"] summary')
+    page.fill('[data-feature="income"][data-field="at most up"]', "10000")
+    page.press('[data-feature="income"][data-field="at most up"]', "Tab")
+    settled(page)
+
+
 def person(find: str) -> Callable[[Any], None]:
     """Find somebody and open her."""
     def steps(page: Any) -> None:
@@ -109,8 +117,8 @@ def spec(page: Any) -> None:
 
 
 SHOTS: dict[str, tuple[Callable[[], Any], tuple[int, int], str, list[Callable[[Any], None]]]] = {
-    "page-lending": (lending, (1280, 860), "light", [person("1030"), toggle]),
-    "page-lending-dark": (lending, (1280, 860), "dark", [person("1029"), toggle]),
+    "page-lending": (lending, (1280, 860), "light", [person("103"), limit]),
+    "page-lending-dark": (lending, (1280, 860), "dark", [person("income < 15000"), limit]),
     "page-lending-spec": (lending, (1280, 860), "light", [spec]),
     "page-lending-models": (lending, (1280, 860), "light", [models]),
     "page-german": (german, (1280, 860), "light", [person("Age < 25"), toggle]),

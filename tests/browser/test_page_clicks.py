@@ -109,7 +109,8 @@ def test_find_open_toggle_and_see_the_library_s_number(open_page: Open, address:
         assert [re.split(r"\s+", line)[0] for line in shown] == after.change("P007", model="strict")["feature"].tolist()
 
         page.click('.feature[data-feature="years"] summary')
-        looked(page, lambda: (page.fill('[data-feature="years"][data-field="at most up"]', "5"), page.press('[data-feature="years"][data-field="at most up"]', "Tab")))
+        box = '[data-feature="years"][data-field="at most up"]'
+        looked(page, lambda: (page.fill(box, "5"), page.press(box, "Tab")))
         features = [f.but(max_increase=5) if f.name == "years" else f for f in edited.features]
         wider = budge.InteractionModel(features, edited.constraints, name=edited.name)
         assert rho_of(page) == budge.audit(MODELS["strict"], X, wider, target=1).table.loc["P007", "rho"]
@@ -264,7 +265,6 @@ def test_hostile_names_are_text(open_page: Open) -> None:
         for tab in ("view-everybody", "view-models", "view-spec"):
             page.click(f"#{tab}")
         page.wait_for_timeout(300)
-        assert page.locator("main img, main i, main u, main script").count() == 0 or page.locator("main b:has-text('balance') b").count() == 0
         assert page.evaluate("document.querySelectorAll('main img, main u, main script').length") == 0
         assert dialogs == []
 

@@ -192,7 +192,7 @@ def test_what_changed_is_told_beside_what_was(page: Page) -> None:
 
 
 def test_an_edit_that_breaks_people_says_who(page: Page) -> None:
-    X, im = world()
+    X, _ = world()
     start = page.post("start")["state"]
     state = {**start, "features": {"balance": {"bounds": [0, 2]}}}
     out = X.index[X["balance"] > 2]

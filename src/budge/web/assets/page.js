@@ -31,7 +31,7 @@ async function begin() {
   page.model = start.models[0]?.name ?? "";
   document.title = `${start.title} · budge`;
   $("title").textContent = visible(start.title);
-  $("asked").textContent = sentence(start);
+  $("asked").textContent = $("asked").title = sentence(start);
   $("threshold").value = start.state.threshold;
   people = new People(page, open_);
   edits = new Edits(page, edit);

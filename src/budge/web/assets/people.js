@@ -74,7 +74,7 @@ export class People {
     el("span", { class: "label" }, visible(row.label)),
     el("span", { class: "said", title: "prediction" }, cell(row.prediction)),
     el("span", { class: "value" }, rho(row.rho)),
-    el("span", { class: "moved" }, page.edited ? delta(row.rho, row.was) : null),
+    el("span", { class: "moved" }, page.edited && row.rho !== row.was ? delta(row.rho, row.was) : null),
     gauge(row, page.state.threshold),
     el("span", { class: "under" }, el("span", { class: `verdict ${row.verdict}` }, visible(row.verdict.replace("_", " "))), ...others.map(([m, v]) => el("span", {}, `${visible(m)} ${rho(v)}`))));
   }

@@ -104,7 +104,7 @@ function kept(name, summary, ...children) {
 function features(page, record) {
   const extra = Object.entries(record.extra);
   return kept("features", `Her ${record.features.length} features`, el("div", { class: "tiles" }, ...record.features.map((f) => el("div", { class: f.moves ? "tile moves" : "tile" },
-    el("span", { class: "k" }, visible(f.name)), el("b", {}, cell(f.value)), f.own && f.free ? el("span", { class: "own" }, `${f.own[0] < 0 ? `−${num(-f.own[0])}` : "0"} … +${num(f.own[1])}`) : el("span", { class: "own" }, f.free ? "any level" : f.moves ? "follows" : "stays")))),
+    el("span", { class: "k" }, visible(f.name)), el("b", {}, cell(f.value)), f.own && f.free ? el("span", { class: "own" }, `${f.own[0] < 0 ? `−${num(-f.own[0])}` : "0"} … ${f.own[1] > 0 ? `+${num(f.own[1])}` : "0"}`) : el("span", { class: "own" }, f.free ? "any level" : f.moves ? "follows" : "stays")))),
   extra.length ? el("p", { class: "hint" }, `Not in the spec: ${extra.map(([k, v]) => `${visible(k)} = ${cell(v)}`).join(", ")}`) : "");
 }
 
@@ -113,12 +113,12 @@ function points(page, record) {
   const models = Object.keys(listed.outputs);
   const many = models.length > 1;
   const rows = listed.distance.map((d, i) => el("tr", { class: listed.hits[page.model][i] ? "hit" : null },
-    ...listed.columns.map((_, j) => el("td", { class: "num" }, cell(listed.rows[j][i]))),
     ...models.map((m) => el("td", { class: `num out ${listed.hits[m][i] ? "hit" : ""}` }, cell(listed.outputs[m][i]), listed.hits[m][i] ? el("span", { class: "sr" }, " (in the target)") : null)),
-    el("td", { class: "num far" }, num(d))));
+    el("td", { class: "num far" }, num(d)),
+    ...listed.columns.map((_, j) => el("td", { class: "num" }, cell(listed.rows[j][i])))));
   const shown = rows.length < total ? `the nearest ${rows.length} of ${total.toLocaleString("en")}` : `all ${total.toLocaleString("en")}`;
   return kept("points", `Points: ${shown}`, el("div", { class: "scroll points" }, el("table", {},
-    el("thead", {}, el("tr", {}, ...listed.columns.map((c) => el("th", { scope: "col", class: "num" }, visible(c))), ...models.map((m) => el("th", { scope: "col", class: "num" }, many ? visible(m) : "output")), el("th", { scope: "col", class: "num", title: "Moves in units of each feature's range" }, "distance"))),
+    el("thead", {}, el("tr", {}, ...models.map((m) => el("th", { scope: "col", class: "num" }, many ? visible(m) : "output")), el("th", { scope: "col", class: "num", title: "Moves in units of each feature's range" }, "distance"), ...listed.columns.map((c) => el("th", { scope: "col", class: "num" }, visible(c))))),
     el("tbody", {}, ...rows))));
 }
 
