@@ -145,6 +145,29 @@ def test_a_time_out_is_never_read_as_infeasible(name: str) -> None:
         hard(0.05, name).solve()
 
 
+@pytest.mark.parametrize("trouble", ["kSolveError", "kUnknown", "kPresolveError", "kPostsolveError", "kIterationLimit", "kUnbounded"])
+def test_numerical_trouble_is_never_read_as_infeasible(trouble: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    highspy = pytest.importorskip("highspy")
+    im = InteractionModel([Feature(n, "binary") for n in "abc"], [OneHot(("a", "b", "c"))])
+    program = PartProgram(im.parts[0], {"a": 1.0, "b": 0.0, "c": 0.0}, solver="highs")
+    monkeypatch.setattr(solver._Highs, "_run", lambda self: getattr(highspy.HighsModelStatus, trouble))
+    for ask in (program.is_empty, lambda: program.feasible({"a": -1, "b": 1}), lambda: program.bounds("a")):
+        with pytest.raises(SolverError, match="no answer"):
+            ask()
+
+
+@pytest.mark.parametrize("status", [3, 4])
+def test_numerical_trouble_of_the_fallback_is_never_read_as_infeasible(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    import scipy.optimize
+
+    im = InteractionModel([Feature(n, "binary") for n in "abc"], [OneHot(("a", "b", "c"))])
+    program = PartProgram(im.parts[0], {"a": 1.0, "b": 0.0, "c": 0.0}, solver="scipy")
+    answer = scipy.optimize.OptimizeResult(status=status, x=None, fun=None, message="numerical difficulties")
+    monkeypatch.setattr(scipy.optimize, "milp", lambda *_, **__: answer)
+    with pytest.raises(SolverError, match="no answer"):
+        program.is_empty()
+
+
 def test_a_part_that_times_out_says_so_in_every_question(registered: None) -> None:
     class Late:
         def solve(self, lower: Any, upper: Any, cost: Any) -> Solution | None:
