@@ -52,7 +52,11 @@ def _rows(table: pd.DataFrame) -> str:
         )
     first.columns = pd.Index([_shown(c) for c in first.columns], dtype=object, tupleize_cols=False)
     more = f"<p>… and {len(table) - MOST:,} more rows</p>" if len(table) > MOST else ""
-    return f'<div style="overflow-x:auto">{first.to_html(escape=True, na_rep="–", max_cols=30)}</div>{more}'
+    return f'<div style="overflow-x:auto">{first.to_html(escape=True, na_rep="–", max_cols=30, float_format=_number)}</div>{more}'
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
 
 
 def _shown(value: Any) -> Any:
