@@ -67,6 +67,22 @@ def test_plugging_the_estimated_error_rates_in_would_not_hold() -> None:
     assert inside < 1 - 1.5 * ALPHA
 
 
+def test_the_three_bounds_hold_together() -> None:
+    """The bound is that of the three one-sided bounds whose joint level is alpha: the proof, and not only what small cases show."""
+    from budge.stats import lower_bound, upper_bound
+
+    each = 1 - (1 - 0.05) ** (1 / 3)
+    judge = Labelled(found=90, missed=10, false_alarms=6, cleared=94)
+    below, above = (
+        corrected(Evidence.counted(60, 200), judge, over="these", threshold=None, claim=claim, alpha=0.05).bound  # type: ignore[arg-type]
+        for claim in ("below", "above")
+    )
+    s, f, q = lower_bound(90, 100, each), lower_bound(6, 100, each), upper_bound(60, 200, each)
+    assert below == pytest.approx((q - f) / (s - f), rel=1e-12)
+    s, f, q = upper_bound(90, 100, each), upper_bound(6, 100, each), lower_bound(60, 200, each)
+    assert above == pytest.approx((q - f) / (s - f), rel=1e-12)
+
+
 def test_the_p_value_and_the_bound_are_one_statement() -> None:
     judge = Labelled(found=190, missed=10, false_alarms=4, cleared=196)
     for claim, taus in (("below", (0.2, 0.3, 0.4)), ("above", (0.05, 0.1, 0.15))):
@@ -141,7 +157,10 @@ def test_answers_are_corrected_in_every_split() -> None:
     ]
     result = llm.test(Answers.of(rows), threshold=0.9, over="these", labelled=Labelled(90, 10, 5, 95))
     for table in (result.table, result.by_category(), result.by_prompt()):
-        assert set(table["method"]) <= {"exact binomial, pooled, corrected for the judge", "exact binomial, corrected for the judge"}
+        assert set(table["method"]) <= {
+            "exact binomial, pooled, corrected for the judge",
+            "exact binomial, corrected for the judge",
+        }
 
 
 def test_labelled_pairs_are_counted() -> None:
