@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from budge.llm import Interaction, Prompt, case, homoglyphs, leet, misspell, mixed_case, punctuation, typos, whitespace
@@ -21,7 +21,7 @@ WORDS = st.sampled_from(
 CODE = st.sampled_from(["`x = 1`", "```\nfor i in range(3): pass\n```", "`receive`"])
 NUMBERS = st.sampled_from(["12", "-3.5", "1,000", "$7", "50%", "x2", "12:30", "007", "3rd"])
 URLS = st.sampled_from(["https://example.org/a?b=separate", "www.example.org", "me.too@example.org"])
-MARKS = st.sampled_from([", ", ". ", " ", "  ", "\n", " - ", "; ", "? "])
+MARKS = st.sampled_from([", ", ". ", " ", " ", " ", " ", "  ", "\n", " - ", "; ", "? "])
 
 
 @st.composite
@@ -61,17 +61,12 @@ def osa(a: str, b: str) -> int:
     return row[-1]
 
 
-@given(
-    texts(),
-    SEEDS,
-    st.floats(0.05, 1),
-    st.integers(0, 2),
-    st.lists(st.sampled_from(["Lima", "please", "don't"]), max_size=2, unique=True),
-)
-@example("Is 5 6 or `a  b`, at www.a.org?", 0, 1.0, 0, ["is"])
+@given(texts(), SEEDS, st.floats(0.3, 1), st.integers(0, 2), st.data())
 @settings(max_examples=150, deadline=None)
-def test_what_is_protected_survives(text: str, seed: int, rate: float, least: int, words: list[str]) -> None:
+def test_what_is_protected_survives(text: str, seed: int, rate: float, least: int, data: st.DataObject) -> None:
     """An independent reading: code, addresses, numbers and kept words of the text stand in every rewrite, in order."""
+    there = sorted(set(re.findall(r"(?<![\w'])[^\W\d_]+(?![\w'])", text)))
+    words = data.draw(st.lists(st.sampled_from(there), max_size=3, unique=True)) if there else []
     urls = re.findall(r"https?://\S+|www\.example\.org|me\.too@example\.org", text)
     code = re.findall(r"```.*?```|`[^`\n]+`", text, re.S)
     digits = [t for t in re.findall(r"\S*\d\S*", text) if t not in code and not any(t in c for c in code) and "example" not in t]
@@ -162,6 +157,13 @@ def test_a_planted_bug_is_caught() -> None:
     assert not in_order(["12", "13"], "13 and 12")
     assert lost("at 12", "at 13", ("numbers",)) == ["12"]
     assert not Kept("at 12", ("numbers",)).free(3, 4)
+
+
+def test_gaps_and_marks_beside_what_is_kept_stay() -> None:
+    text = Prompt("a", "go on to Lima, please: 5 6 7!")
+    assert whitespace(1, ways=["drop"], keep_words=["Lima"]).enumerate(text) == ("goonto Lima,please: 5 6 7!",)
+    assert punctuation(1, ways=["drop"], keep_words=["Lima"]).enumerate(text) == ("go on to Lima, please 5 6 7!",)
+    assert punctuation(1, ways=["insert"], keep_words=["on"]).enumerate(text) == ("go on to, Lima, please: 5 6 7!",)
 
 
 def test_what_is_kept() -> None:

@@ -110,6 +110,7 @@ def test_all_problems_at_once_with_the_nearest_name(tmp_path: Path) -> None:
         "is no text, record or prompt",
         "identifiers are repeated",
     ]
+    assert str(caught.value.problems[-1]) == "id: identifiers are repeated (got 'a'); give each prompt its own"
     (tmp_path / "a.csv").write_text("id,promt\n1,x\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.csv.*no column holds the prompts"):
         Prompts.read(tmp_path / "a.csv")
