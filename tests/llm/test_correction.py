@@ -180,8 +180,8 @@ def test_labelled_sets_that_make_no_sense_are_refused(bad: tuple[float, ...]) ->
 
 @pytest.mark.heavy
 def test_coverage_at_real_sizes() -> None:
-    """400 labelled answers and 160 draws, 20,000 times; five standard errors of room."""
-    rng, runs, rho, s, f = np.random.default_rng(20261116), 20_000, 0.25, 0.9, 0.06
+    """400 labelled answers and 160 draws, 4,000 times; five standard errors of room."""
+    rng, runs, rho, s, f = np.random.default_rng(20261116), 4_000, 0.25, 0.9, 0.06
     q = s * rho + f * (1 - rho)
     k, a, b = rng.binomial(160, q, runs), rng.binomial(200, s, runs), rng.binomial(200, f, runs)
     missed = 0

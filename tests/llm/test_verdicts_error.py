@@ -100,9 +100,13 @@ def test_unequal_draws_err_at_most_alpha(rates: tuple[float, ...], claim: str) -
     for hits in product(*(range(m + 1) for m in draws)):
         weight = np.prod([binom.pmf(k, m, p) for k, m, p in zip(hits, draws, rates)])
         if weight > 0:
-            error += weight * decided(hits, draws, tau=tau, claim=claim)
+            seen = Evidence(*(np.array(part, float) for part in (hits, [0] * 3, draws, [0] * 3)), "per_prompt")
+            found = seen.claim(over="these", threshold=tau, claim=claim, alpha=ALPHA)  # type: ignore[arg-type]
+            error += weight * (found.p_value is not None and found.p_value < ALPHA)
             pooled += weight * (stats.p_value(sum(hits), sum(draws), tau, claim) < ALPHA)
     assert error <= ALPHA
+    edge = (0, 0, 0) if claim == "below" else draws
+    assert decided(edge, draws, tau=tau, claim=claim), "and through the public door it can be shown"
     if rates == (0.0, 0.7, 0.8) and claim == "above":
         assert pooled > 0.15, "what the naive test would do"
 
