@@ -136,6 +136,7 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
         "sentences": str(found).split("\n"),
         "mean": found.mean_rho,
         "methods": dict(found.methods),
+        "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")),
         "adjusted": len(audit.people(audit.info["design"]["claim"], model=name)),
         "describe": audit.info["models"].get(name, ""),
     }

@@ -187,6 +187,7 @@
     byId("previous").disabled = state.page === 0;
     byId("next").disabled = state.page >= pages - 1;
     byId("pager").hidden = pages === 1;
+    byId("printed").textContent = pages === 1 ? "" : `Printed are people ${(state.page * PAGE + 1).toLocaleString("en")} to ${(state.page * PAGE + part.length).toLocaleString("en")} of ${many.toLocaleString("en")}; the file holds everybody.`;
   };
   const choices = () => {
     const t = tables[state.model];
