@@ -25,8 +25,8 @@ MARKS = st.sampled_from([", ", ". ", " ", " ", " ", " ", "  ", "\n", " - ", "; "
 
 
 @st.composite
-def texts(draw: st.DrawFn) -> str:
-    pieces = draw(st.lists(st.one_of(WORDS, WORDS, WORDS, CODE, NUMBERS, URLS), min_size=1, max_size=12))
+def texts(draw: st.DrawFn, least: int = 1) -> str:
+    pieces = draw(st.lists(st.one_of(WORDS, WORDS, WORDS, CODE, NUMBERS, URLS), min_size=least, max_size=12))
     return "".join(piece + draw(MARKS) for piece in pieces).strip() + draw(st.sampled_from(["", ".", "?", "!"]))
 
 
@@ -61,23 +61,23 @@ def osa(a: str, b: str) -> int:
     return row[-1]
 
 
-@given(texts(), SEEDS, st.floats(0.3, 1), st.integers(0, 2), st.data())
+@given(texts(least=4), SEEDS, st.floats(0.3, 1), st.integers(0, 2), st.data())
 @settings(max_examples=150, deadline=None)
 def test_what_is_protected_survives(text: str, seed: int, rate: float, least: int, data: st.DataObject) -> None:
     """An independent reading: code, addresses, numbers and kept words of the text stand in every rewrite, in order."""
-    there = sorted(set(re.findall(r"(?<![\w'])[^\W\d_]+(?![\w'])", text)))
-    words = data.draw(st.lists(st.sampled_from(there), max_size=3, unique=True)) if there else []
+    there = [word for word in ("please", "the", "Lima", "so", "and", "don't") if re.search(rf"(?<!\w){word}(?!\w)", text)]
+    words = there[: data.draw(st.integers(0, 3))]
     urls = re.findall(r"https?://\S+|www\.example\.org|me\.too@example\.org", text)
     code = re.findall(r"```.*?```|`[^`\n]+`", text, re.S)
     digits = [t for t in re.findall(r"\S*\d\S*", text) if t not in code and not any(t in c for c in code) and "example" not in t]
     bare = [re.sub(r"^[^\w$+-]+|[^\w%]+$", "", t) for t in digits]
     for interaction in [*edits(rate, least, None, words), case(["upper", "lower", "title", "swap"], keep_words=words)]:
-        new = interaction.rewrite(Prompt("a", text), np.random.default_rng(seed))
-        for group in (urls, code, bare):
-            assert in_order(group, new), (interaction.name, text, new)
-        for word in words:
-            count = len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
-            assert len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", new)) >= count, (interaction.name, text, new)
+        for new in interaction.draw(text, 4, np.random.default_rng(seed)):
+            for group in (urls, code, bare):
+                assert in_order(group, new), (interaction.name, text, new)
+            for word in words:
+                count = len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", text))
+                assert len(re.findall(rf"(?<!\w){re.escape(word)}(?!\w)", new)) >= count, (interaction.name, text, new)
 
 
 @given(texts(), SEEDS, st.floats(0.05, 1), st.integers(0, 4))
