@@ -21,7 +21,7 @@ from web_kit import HOSTILE, MODELS, world
 
 import budge
 from budge.spec import to_text
-from budge.web import make_app, make_question
+from budge.web import from_run, make_app, make_question
 from budge.web.server import Address, _socket
 
 
@@ -267,6 +267,20 @@ def test_hostile_names_are_text(open_page: Open) -> None:
         page.wait_for_timeout(300)
         assert page.evaluate("document.querySelectorAll('main img, main u, main script').length") == 0
         assert dialogs == []
+
+
+def test_a_saved_run_can_be_read(open_page: Open, tmp_path: Path) -> None:
+    X, im = world()
+    budge.audit(MODELS, X, im, target=1).save(tmp_path / "run")
+    saved = budge.Audit.load(tmp_path / "run")
+    with served(from_run(saved)) as address, page_of(open_page, address) as page:
+        assert "to be read" in page.inner_text("#asked")
+        assert page.is_disabled('[data-constraint="0"]')
+        looked(page, lambda: page.click(".who >> nth=4"))
+        assert rho_of(page) == saved.of_model("strict")["rho"].iloc[4]
+        page.click("#view-spec")
+        page.wait_for_selector("#spec-status:has-text('As it is in use')")
+        assert page.input_value("#spec-text") == to_text(im)
 
 
 def test_without_the_token_nothing_is_shown(open_page: Open, address: str) -> None:

@@ -265,15 +265,17 @@ def test_a_newer_wish_stops_the_older_one() -> None:
 
     other = desk.enter("another window")
     first = desk.enter("window")
-    thread = threading.Thread(target=work, args=(first,))
+    thread = threading.Thread(target=work, args=(first,), daemon=True)
     thread.start()
-    assert entered.wait(20)
-    second = desk.enter("window")
-    assert first.is_set()
-    assert not second.is_set()
-    assert not other.is_set()
-    waiting.set()
-    thread.join(20)
+    try:
+        assert entered.wait(20)
+        second = desk.enter("window")
+        assert first.is_set()
+        assert not second.is_set()
+        assert not other.is_set()
+    finally:
+        waiting.set()
+        thread.join(20)
     assert ended == ["SupersededError"]
     assert not any(t["kind"] == "everybody" and t["whole"] for t in told)
 
