@@ -139,6 +139,12 @@ def test_over_has_no_default() -> None:
         llm.test(Answers.of(rows([True])), threshold=0.4)  # type: ignore[call-arg]
 
 
+def test_something_else_than_answers_is_an_error() -> None:
+    for bad in (None, [1], {"m": {"t": (1, 2)}}):
+        with pytest.raises(DataError, match="answers are wanted"):
+            llm.test(bad, threshold=0.4, over="these")  # type: ignore[arg-type]
+
+
 def test_no_answers_is_an_error() -> None:
     with pytest.raises(DataError, match="no answers"):
         llm.test(Answers.of([]), threshold=0.4, over="these")
@@ -290,6 +296,21 @@ def test_categories_and_prompts_are_tested_by_themselves() -> None:
     assert by_category[["category", "n"]].values.tolist() == [["c0", 30], ["c1", 30]]
     with pytest.raises(DesignError, match="counts do not tell"):
         llm.from_counts(PAPER, threshold=0.4, over="these").by_category()
+
+
+@pytest.mark.parametrize("by", ["prompt", "category"])
+@pytest.mark.parametrize(("scheme", "claim"), [("joint", "below"), ("per_prompt", "above")])
+def test_splits_at_once_are_those_one_by_one(by: str, scheme: str, claim: str) -> None:
+    from budge.llm.splits import split_rows
+
+    hits = [None if k % 11 == 3 else k % 3 == 0 for k in range(80)]
+    answers = Answers.of(rows(hits, per=8) + rows(hits[::-1], per=8, interaction="french"), {"scheme": scheme})
+    design = {"threshold": 0.4, "over": "these", "claim": claim, "alpha": 0.05, "adjust": "bh", "method": "auto"}
+    fast, slow = (split_rows(answers, ["typos", "french"], by, design, scheme, None, None, at_once=way) for way in (True, False))
+    columns = ["model", "interaction", by, "n", "hits", "unresolved", "method", "exact"]
+    assert fast[columns].values.tolist() == slow[columns].values.tolist()
+    for name in ("rate", "low", "high", "bound", "p_value"):
+        assert fast[name].tolist() == pytest.approx(slow[name].tolist(), nan_ok=True)
 
 
 def test_a_split_by_prompt_works_for_a_claim_about_the_population() -> None:

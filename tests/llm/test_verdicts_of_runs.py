@@ -29,7 +29,8 @@ def test_joint_draws_are_paired_and_tested(tmp_path: Path) -> None:
     assert row["p_value"] == pytest.approx(stats.p_value(int(row["hits"]), 40, 0.9))
     assert row["delta_method"] == "paired, McNemar", "all interactions share the prompts of a joint draw"
     assert result.info["prompts"] == len(PROMPTS)
-    compared = llm.compare(made.answers, over="these")
+    assert llm.test(made, threshold=0.9, over="these").table.equals(result.table), "a run will do in place of its answers"
+    compared = llm.compare(made, over="these")
     assert compared.table["pairs"].tolist() == [40, 40], "and so do all models"
     assert compared.table["difference"].abs().max() == 0, "the same server under two names"
 

@@ -18,7 +18,7 @@ from budge.errors import DataError, DesignError, nearest, printable
 from budge.llm.answers import BASE, Answers
 from budge.llm.contrasts import Contrast, paired
 from budge.llm.evidence import METHODS, OVER
-from budge.llm.verdicts import scheme_of
+from budge.llm.verdicts import answers_of, scheme_of
 from budge.stats import adjust as adjusted
 from budge.stats._checks import fraction, one_of, percent, plain
 
@@ -118,6 +118,7 @@ def compare(
     """
     level, whom = fraction(alpha, "alpha"), one_of(over, "over", OVER)
     how = one_of(adjust, "adjust", ("bh", "by", "holm", "bonferroni", "none"))
+    answers = answers_of(answers)
     way = scheme_of(answers, scheme)
     if answers.info.get("sequential") or one_of(method, "method", METHODS) == "anytime":
         raise DesignError(

@@ -18,12 +18,13 @@ from budge.llm.cells import against_base, corrected_difference, found_rate, row_
 from budge.llm.contrasts import Contrast, apart
 from budge.llm.correction import Labelled
 from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
+from budge.llm.splits import split_rows
 from budge.llm.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
 from budge.stats import certify
 from budge.stats._checks import claim_of, fraction, one_of, whole
 
-__all__ = ["from_counts", "scheme_of", "test"]
+__all__ = ["answers_of", "from_counts", "scheme_of", "test"]
 
 #: Model, interaction, what was seen, the base rate, the difference from it.
 _Cell: TypeAlias = tuple[str, str, Evidence, float | None, Contrast | None]
@@ -46,6 +47,8 @@ def test(
 
     Parameters
     ----------
+    answers : Answers
+        Or the run that made them.
     threshold : float
         The threshold tau.
     over : {"these", "population"}
@@ -71,6 +74,7 @@ def test(
     >>> result.table[["interaction", "n", "hits", "verdict"]].values.tolist()
     [['typos', 40, 2, 'below']]
     """
+    answers = answers_of(answers)
     if not len(answers):
         raise DataError("there are no answers to test", where="answers", remedy="run the prompts first")
     design = _design(threshold, over, claim, alpha, adjust, method)
@@ -114,7 +118,13 @@ def test(
         "prompts": prompts_of(answers.info) or int(answers.table["prompt"].nunique()),
         "complete": bool(answers.info.get("complete", True)),
     }
-    return _judged(cells, design, info, labelled, lambda by: _split(answers, tested, by, design, way, rule, labelled))
+    return _judged(
+        cells,
+        design,
+        info,
+        labelled,
+        lambda by: _finished(split_rows(answers, tested, by, design, way, rule, labelled), by, design),
+    )
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
@@ -180,6 +190,19 @@ def from_counts(
         labelled,
         None,
     )
+
+
+def answers_of(given: Any) -> Answers:
+    """The answers themselves, or those of a run."""
+    found = getattr(given, "answers", given)
+    if not isinstance(found, Answers):
+        raise DataError(
+            "answers are wanted",
+            where="answers",
+            got=type(given).__name__,
+            remedy="pass a run, or Answers.of(rows), or Answers.read(path)",
+        )
+    return found
 
 
 def _planned(answers: Answers) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -288,23 +311,5 @@ def _decided(table: pd.DataFrame, design: Mapping[str, Any]) -> pd.DataFrame:
     return table
 
 
-def _split(
-    answers: Answers,
-    tested: list[str],
-    by: str,
-    design: Mapping[str, Any],
-    way: str,
-    rule: Mapping[str, Any] | None,
-    labelled: Labelled | None,
-) -> pd.DataFrame:
-    """The same tests for each category or each prompt, adjusted together within a model."""
-    looked = None if rule is None else {"kind": "anytime-valid"}
-    rows = []
-    wanted = answers.table[answers.table["interaction"].isin(tested)]
-    for (model, word, name), part in wanted.groupby(["model", "interaction", by], sort=False):
-        # Draws of one prompt are alike, whatever the design, and there is no population of it.
-        one = {**design, "over": "these", "method": "auto" if rule is None else "anytime"} if by == "prompt" else design
-        seen = Evidence.of(part, "joint" if by == "prompt" else way, looked)
-        row = row_of(seen, one, labelled)
-        rows.append({"model": model, "interaction": word, by: name, **row})
-    return _decided(pd.DataFrame(rows), design)[["model", "interaction", by, *SPLIT]]
+def _finished(rows: pd.DataFrame, by: str, design: Mapping[str, Any]) -> pd.DataFrame:
+    return _decided(rows, design)[["model", "interaction", by, *SPLIT]]
