@@ -1,7 +1,7 @@
 """How a feature's own value is drawn, where that is not uniformly.
 
 A distribution is a weight on the values that the interaction model allows: it is restricted to what is
-feasible and normalised there. So it changes how often a point is reached, never whether it is.
+feasible and normalised there. A value without weight is never reached.
 """
 
 from __future__ import annotations

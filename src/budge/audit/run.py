@@ -24,6 +24,7 @@ from budge.interaction import InteractionModel
 from budge.models import Predictor, as_predictor, check_contract
 from budge.reach.draw import invalid_error
 from budge.reach.status import broken_people
+from budge.reach.walks import walker
 
 __all__ = ["data_digest", "make_source", "predictors_of", "run_audit"]
 
@@ -152,7 +153,7 @@ def _records(
     records: dict[int, dict[str, Record]] = {}
     log = None
     if journal is not None:
-        identity = {k: info[k] for k in ("version", "design", "spec_digest", "data_digest", "model_digests", "population")}
+        identity = {k: info[k] for k in ("version", "walker", "design", "spec_digest", "data_digest", "model_digests", "population")}
         log = Journal.open(Path(journal), identity, overwrite=overwrite)
     try:
         if log is not None:
@@ -206,6 +207,7 @@ def _info(
         "python": platform.python_version(),
         "numpy": np.__version__,
         "pandas": pd.__version__,
+        "walker": walker(),  # other draws from the same seed where a polytope has many dimensions
         "design": design.record(),
         "target": design.target.describe(),
         "population": chosen,
