@@ -45,6 +45,7 @@ def lines(figure: Figure, title: str | None = None) -> list[Line]:
 
 def step_at(line: Line, x: float) -> float:
     """The height of a staircase at x, from the right."""
+    assert all(a[0] == b[0] or a[1] == b[1] for a, b in pairwise(line.points)), "a staircase has no slopes"
     return max(y for a, y in line.points if a <= x)
 
 
