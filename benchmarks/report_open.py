@@ -1,7 +1,7 @@
 """Size and opening time of a report: ``python benchmarks/report_open.py [people]``.
 
-Writes a report of 30,000 people (1,500 applicants of the lending demo over and over, drawn, with witnesses) and opens it in chromium, offline; prints megabytes and milliseconds until
-the page can be used, the median of five. Ends with an error above 10 MB or 3 seconds.
+Writes a report of 30,000 people (1,500 applicants of the lending demo over and over, drawn, with witnesses) and opens it in chromium,
+offline; prints megabytes and milliseconds until the page can be used, the median of five. Ends with an error above 10 MB or 3 seconds.
 """
 
 from __future__ import annotations

@@ -246,6 +246,7 @@ def test_what_keeps_too_few_draws_gets_its_own() -> None:
     assert all(t.how == "apart" for t in found.board.toggles)
     assert all(found.rho(0, [t]) is not None for t in range(3))
     assert found.rho(0, [0, 1]) is None  # no draws are carried for two of them
+    assert found.rho(0, []) is None  # nor, here, for none: the audit itself answers for that
 
 
 def test_a_target_of_an_inequality_linkage_is_not_masked() -> None:
