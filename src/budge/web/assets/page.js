@@ -109,7 +109,8 @@ function drawStrip(record, began) {
   const exact = (now.methods.exact ?? 0) === now.people ? ", each exactly" : "";
   const who = record.whole ? `${whole_(record.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;
   const slow = record.stopped === true;
-  $("state").replaceChildren(`${who} · ${seconds.toFixed(2)} s`, ...(slow ? [" ", el("button", { type: "button", id: "ask-all", on: { click: () => look({ whole: true }) } }, `Ask about everybody (about ${Math.ceil(record.seconds_for_all)} s)`)] : record.whole ? [] : [" · everybody follows …"]));
+  $("state").title = `answered in ${seconds.toFixed(2)} s`;
+  $("state").replaceChildren(who, ...(slow ? [" ", el("button", { type: "button", id: "ask-all", on: { click: () => look({ whole: true }) } }, `Ask about everybody (about ${Math.ceil(record.seconds_for_all)} s)`)] : record.whole ? [] : [" · everybody follows …"]));
   $("state").dataset.whole = String(record.whole);
 }
 
