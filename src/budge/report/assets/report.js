@@ -282,22 +282,24 @@
     };
     const ends = (r) => (r.exact ? [r.rho, r.rho] : interval(r.hits, r.n, data.design.alpha));
     /* The mean over the people drawn at random. */
-    const average = (m, off) => {
-      let sum = 0, spread = 0, many = 0, few = 0, exact = true, least = Infinity;
+    const average = (m, off, only) => {
+      const who = [];
+      let sum = 0, spread = 0, many = 0, few = 0, exact = true;
       const verdicts = { below: 0, above: 0, inconclusive: 0 };
       let no = "";
       live.people.forEach((p, at) => {
-        if (!p.mean || (p.rows[m] < 0)) return;
+        if (only ? !only.includes(at) : !p.mean || p.rows[m] < 0) return;
         const r = answer(at, m, off);
         if (r.no) { few += 1; no = r.no; return; }
         many += 1;
+        who.push(at);
         sum += r.rho;
-        if (!r.exact) { exact = false; spread += 1 / r.n; least = Math.min(least, r.n); }
+        if (!r.exact) { exact = false; spread += 1 / r.n; }
         verdicts[judged(r)] += 1;
       });
       if (many < Math.max(1, few)) return { no: no || "few", n: 0 };
       const half = Math.sqrt(Math.log(2 / data.design.alpha) / 2 * spread) / many;
-      return { rho: sum / many, exact, low: Math.max(0, sum / many - half), high: Math.min(1, sum / many + half), many, few, verdicts, least };
+      return { rho: sum / many, exact, low: Math.max(0, sum / many - half), high: Math.min(1, sum / many + half), many, few, verdicts, who };
     };
     const level = `${shown(100 * (1 - data.design.alpha))} %`;
     const REASONS = {
@@ -329,7 +331,7 @@
     const update = () => {
       const off = offNow(), at = Number(whom.value), m = model();
       const ask = (set) => (at < 0 ? average(m, set) : answer(at, m, set));
-      const now = ask(off), before = ask([]);
+      const now = ask(off), before = at < 0 && !now.no ? average(m, [], now.who) : ask([]); // the same people before and after
       const big = byId("result-rho"), text = byId("result-text"), said = [];
       byId("result-who").textContent = at < 0 ? "Mean responsiveness" : `Responsiveness of ${live.people[at].label}`;
       big.classList.toggle("no", Boolean(now.no));
@@ -343,7 +345,7 @@
         spot.append(picture(now.low, now.high, now.rho));
         said.push(now.exact ? `Exactly, over ${now.many} people; every point was listed.` : `Between ${shown(now.low)} and ${shown(now.high)} at ${level}, for these ${now.many} people.`);
         said.push(`${now.verdicts.below} below the threshold, ${now.verdicts.above} above, ${now.verdicts.inconclusive} inconclusive.`);
-        if (now.few) said.push(`${now.few} more people have too few points left and are not in the mean.`);
+        if (now.few) said.push(`${now.few === 1 ? "1 more person has" : `${now.few} more people have`} too few points left and ${now.few === 1 ? "is" : "are"} not in the mean.`);
       } else {
         const [low, high] = ends(now);
         big.dataset.low = String(low);
