@@ -15,7 +15,7 @@ from scipy.stats import binom, multinomial
 from budge import llm
 from budge.errors import DataError, DesignError
 from budge.llm import Answers
-from budge.llm.contrasts import Contrast, paired
+from budge.llm.claims.contrasts import Contrast, paired
 
 ALPHA = 0.1
 

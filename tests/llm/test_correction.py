@@ -12,8 +12,8 @@ from scipy.stats import binom
 from budge import llm
 from budge.errors import DataError, DesignError
 from budge.llm import Answers, Labelled
-from budge.llm.correction import corrected
-from budge.llm.evidence import Evidence, Rate
+from budge.llm.claims.correction import corrected
+from budge.llm.claims.evidence import Evidence, Rate
 
 ALPHA = 0.1
 N, HITS, MISSES = 14, 7, 7

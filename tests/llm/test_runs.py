@@ -25,8 +25,8 @@ from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, completion, fake_ser
 from budge import llm
 from budge.audit.lock import FolderLock
 from budge.errors import DesignError, InputError, MissingDependencyError, ModelError, StorageError
-from budge.llm.run_draws import decode_seed, draws_of, rewrite_stream
-from budge.llm.run_stops import needed, stop_of
+from budge.llm.runs.draws import decode_seed, draws_of, rewrite_stream
+from budge.llm.runs.stops import needed, stop_of
 from budge.stats import anytime_rule, curtailed_rule, sprt_rule
 
 WAYS = {"shout": Shout()}

@@ -301,7 +301,7 @@ def test_categories_and_prompts_are_tested_by_themselves() -> None:
 @pytest.mark.parametrize("by", ["prompt", "category"])
 @pytest.mark.parametrize(("scheme", "claim"), [("joint", "below"), ("per_prompt", "above")])
 def test_splits_at_once_are_those_one_by_one(by: str, scheme: str, claim: str) -> None:
-    from budge.llm.splits import split_rows
+    from budge.llm.claims.splits import split_rows
 
     hits = [None if k % 11 == 3 else k % 3 == 0 for k in range(80)]
     answers = Answers.of(rows(hits, per=8) + rows(hits[::-1], per=8, interaction="french"), {"scheme": scheme})

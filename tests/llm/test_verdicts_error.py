@@ -12,7 +12,7 @@ from scipy.stats import binom
 from budge import llm, stats
 from budge.errors import DesignError
 from budge.llm import Answers
-from budge.llm.evidence import Evidence
+from budge.llm.claims.evidence import Evidence
 from budge.stats import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
 
 ALPHA = 0.05

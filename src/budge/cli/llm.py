@@ -192,7 +192,7 @@ def bring(
 ) -> None:
     """Take the answers of earlier runs from their logs, so that they can be tested without new calls."""
     from budge import llm
-    from budge.llm.run_folder import RECORD, save
+    from budge.llm.runs.folder import RECORD, save
 
     if (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a run", where=str(out), remedy="choose another folder, or --overwrite")

@@ -9,8 +9,10 @@ if TYPE_CHECKING:
     from budge.llm import local
     from budge.llm.answers import Answers
     from budge.llm.benchmarks import benchmark
-    from budge.llm.comparing import Comparison, compare
-    from budge.llm.correction import Labelled
+    from budge.llm.claims.comparing import Comparison, compare
+    from budge.llm.claims.correction import Labelled
+    from budge.llm.claims.verdict_table import Verdicts
+    from budge.llm.claims.verdicts import from_counts, test
     from budge.llm.interactions.asked import ask_model, paraphrase, translate
     from budge.llm.interactions.base import Interaction
     from budge.llm.interactions.combine import one_of, unchanged
@@ -33,12 +35,10 @@ if TYPE_CHECKING:
     from budge.llm.logs import read_log, read_logs
     from budge.llm.planning import CallPlan, plan_calls
     from budge.llm.prompts import Prompt, Prompts
-    from budge.llm.run_folder import load
-    from budge.llm.run_models import ChatModel
-    from budge.llm.run_patience import Patience
-    from budge.llm.runs import Run, run
-    from budge.llm.verdict_table import Verdicts
-    from budge.llm.verdicts import from_counts, test
+    from budge.llm.runs.chat_models import ChatModel
+    from budge.llm.runs.folder import load
+    from budge.llm.runs.patience import Patience
+    from budge.llm.runs.run import Run, run
 
 __all__ = [
     "Answers",
@@ -105,17 +105,17 @@ __all__ = [
 _HOMES = {
     "Answers": "budge.llm.answers",
     "CallPlan": "budge.llm.planning",
-    "ChatModel": "budge.llm.run_models",
-    "Comparison": "budge.llm.comparing",
+    "ChatModel": "budge.llm.runs.chat_models",
+    "Comparison": "budge.llm.claims.comparing",
     "Interaction": "budge.llm.interactions.base",
     "Judge": "budge.llm.judges.base",
     "Judgement": "budge.llm.judges.base",
-    "Labelled": "budge.llm.correction",
-    "Patience": "budge.llm.run_patience",
+    "Labelled": "budge.llm.claims.correction",
+    "Patience": "budge.llm.runs.patience",
     "Prompt": "budge.llm.prompts",
     "Prompts": "budge.llm.prompts",
-    "Run": "budge.llm.runs",
-    "Verdicts": "budge.llm.verdict_table",
+    "Run": "budge.llm.runs.run",
+    "Verdicts": "budge.llm.claims.verdict_table",
     "as_interaction": "budge.llm.interactions.registry",
     "as_judge": "budge.llm.judges.registry",
     "ask_model": "budge.llm.interactions.asked",
@@ -123,16 +123,16 @@ _HOMES = {
     "case": "budge.llm.interactions.letters",
     "choice": "budge.llm.judges.matching",
     "classifier": "budge.llm.judges.classifier",
-    "compare": "budge.llm.comparing",
+    "compare": "budge.llm.claims.comparing",
     "contains": "budge.llm.judges.matching",
     "custom": "budge.llm.interactions.custom",
     "few_shot": "budge.llm.interactions.few_shot",
-    "from_counts": "budge.llm.verdicts",
+    "from_counts": "budge.llm.claims.verdicts",
     "homoglyphs": "budge.llm.interactions.letters",
     "interaction_from_dict": "budge.llm.interactions.registry",
     "judge_from_dict": "budge.llm.judges.registry",
     "leet": "budge.llm.interactions.letters",
-    "load": "budge.llm.run_folder",
+    "load": "budge.llm.runs.folder",
     "match": "budge.llm.judges.matching",
     "misspell": "budge.llm.interactions.misspelling",
     "mixed_case": "budge.llm.interactions.letters",
@@ -152,10 +152,10 @@ _HOMES = {
     "refusal": "budge.llm.judges.refusal",
     "rewrites": "budge.llm.interactions.rewrites",
     "roleplay": "budge.llm.interactions.templates",
-    "run": "budge.llm.runs",
+    "run": "budge.llm.runs.run",
     "suffix": "budge.llm.interactions.templates",
     "template": "budge.llm.interactions.templates",
-    "test": "budge.llm.verdicts",
+    "test": "budge.llm.claims.verdicts",
     "translate": "budge.llm.interactions.asked",
     "typos": "budge.llm.interactions.misspelling",
     "unchanged": "budge.llm.interactions.combine",

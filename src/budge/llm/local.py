@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from budge.errors import EnvironmentProblem, MissingDependencyError, StorageError
-from budge.llm.run_models import ChatModel
+from budge.llm.runs.chat_models import ChatModel
 
 __all__ = ["PACKAGE", "server", "weights"]
 

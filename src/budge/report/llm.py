@@ -6,8 +6,8 @@ from math import isnan
 from typing import Any
 
 from budge.errors import InputError
-from budge.llm.comparing import Comparison
-from budge.llm.verdict_table import Verdicts
+from budge.llm.claims.comparing import Comparison
+from budge.llm.claims.verdict_table import Verdicts
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import room, round_ticks, share_names
 from budge.report.figures.words import text_width

@@ -16,13 +16,13 @@ from budge.llm.answers import Answers
 from budge.llm.interactions.base import Interaction
 from budge.llm.judges.base import Judge
 from budge.llm.prompts import Prompt, Prompts
-from budge.llm.run_design import Design, amount, count, design_of, rule_key
-from budge.llm.run_draws import Draw
-from budge.llm.run_folder import LOGS, Store, save
-from budge.llm.run_meter import Meter, Usage, check_prices
-from budge.llm.run_patience import Patience
-from budge.llm.run_steps import Steps
-from budge.llm.run_stops import Stop, needed, stop_of
+from budge.llm.runs.design import Design, amount, count, design_of, rule_key
+from budge.llm.runs.draws import Draw
+from budge.llm.runs.folder import LOGS, Store, save
+from budge.llm.runs.meter import Meter, Usage, check_prices
+from budge.llm.runs.patience import Patience
+from budge.llm.runs.steps import Steps
+from budge.llm.runs.stops import Stop, needed, stop_of
 from budge.stats import StoppingRule
 
 __all__ = ["Run", "run"]
@@ -203,7 +203,7 @@ def _work(
     try:
         while not steps.stopped and not steps.gave_up and (batch := _batch(design, cells, steps)):
             if engine is None:
-                from budge.llm.engine import Engine, Options
+                from budge.llm.runs.engine import Engine, Options
 
                 options = Options(
                     temperature=design.temperature, max_tokens=design.max_tokens, concurrency=design.concurrency,

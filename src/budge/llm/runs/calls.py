@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from budge.errors import MissingDependencyError, ModelError
-from budge.llm.run_meter import CapReachedError, Meter, Usage
-from budge.llm.run_models import ChatModel
-from budge.llm.run_patience import Patience
-from budge.llm.run_steps import GaveUpError, Reply
+from budge.llm.runs.chat_models import ChatModel
+from budge.llm.runs.meter import CapReachedError, Meter, Usage
+from budge.llm.runs.patience import Patience
+from budge.llm.runs.steps import GaveUpError, Reply
 from budge.models.transport import Transport
 
 __all__ = ["Calls", "Options", "load_inspect"]

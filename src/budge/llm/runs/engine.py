@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from budge.errors import ModelError, StorageError
-from budge.llm.engine_calls import Calls, Options, load_inspect
-from budge.llm.run_draws import Draw
-from budge.llm.run_meter import Meter
-from budge.llm.run_steps import Steps
+from budge.llm.runs.calls import Calls, Options, load_inspect
+from budge.llm.runs.draws import Draw
+from budge.llm.runs.meter import Meter
+from budge.llm.runs.steps import Steps
 
 __all__ = ["Engine", "Options"]
 

@@ -16,9 +16,9 @@ import pandas as pd
 
 from budge.errors import DataError, DesignError, nearest, printable
 from budge.llm.answers import BASE, Answers
-from budge.llm.contrasts import Contrast, paired
-from budge.llm.evidence import METHODS, OVER
-from budge.llm.verdicts import answers_of, scheme_of
+from budge.llm.claims.contrasts import Contrast, paired
+from budge.llm.claims.evidence import METHODS, OVER
+from budge.llm.claims.verdicts import answers_of, scheme_of
 from budge.stats import adjust as adjusted
 from budge.stats._checks import fraction, one_of, percent, plain
 
@@ -108,7 +108,7 @@ def compare(
     Notes
     -----
     Unresolved answers are filled against each verdict in turn. Joint draws are alike and McNemar's exact test applies. With fixed prompts the bounds of
-    `budge.llm.contrasts` are inverted, which asks for more evidence.
+    `budge.llm.claims.contrasts` are inverted, which asks for more evidence.
 
     Examples
     --------

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from budge.errors import DataError, DesignError
-from budge.llm.evidence import Evidence, Rate, highest, lowest, smallest_alpha
+from budge.llm.claims.evidence import Evidence, Rate, highest, lowest, smallest_alpha
 from budge.stats import interval
 from budge.stats._checks import Claim, percent, whole
 

@@ -14,9 +14,9 @@ from budge.llm.interactions.registry import as_interaction
 from budge.llm.judges.base import Judge
 from budge.llm.judges.registry import as_judge
 from budge.llm.prompts import Prompts
-from budge.llm.run_draws import Draw, draws_of
-from budge.llm.run_models import ChatModel, labelled
-from budge.llm.run_patience import Patience
+from budge.llm.runs.chat_models import ChatModel, labelled
+from budge.llm.runs.draws import Draw, draws_of
+from budge.llm.runs.patience import Patience
 from budge.reach.streams import check_seed
 from budge.stats import StoppingRule
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from budge.llm.contrasts import Contrast, apart, paired
-from budge.llm.correction import Labelled, corrected
-from budge.llm.evidence import Evidence, Rate
+from budge.llm.claims.contrasts import Contrast, apart, paired
+from budge.llm.claims.correction import Labelled, corrected
+from budge.llm.claims.evidence import Evidence, Rate
 
 __all__ = ["against_base", "corrected_difference", "found_rate", "row_of", "shifted"]
 

@@ -16,9 +16,9 @@ from budge.errors import BudgeError, DrawError, InputError, printable
 from budge.llm.answers import BASE
 from budge.llm.interactions.base import Ask, Interaction
 from budge.llm.judges.base import Judge, Judgement
-from budge.llm.run_draws import Draw, decode_seed, rewrite_stream
-from budge.llm.run_folder import Store
-from budge.llm.run_meter import CapReachedError, Usage
+from budge.llm.runs.draws import Draw, decode_seed, rewrite_stream
+from budge.llm.runs.folder import Store
+from budge.llm.runs.meter import CapReachedError, Usage
 
 __all__ = ["Call", "GaveUpError", "Reply", "Steps"]
 

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from budge.llm.answers import Answers
-from budge.llm.cells import row_of
-from budge.llm.correction import Labelled
-from budge.llm.evidence import Evidence
+from budge.llm.claims.cells import row_of
+from budge.llm.claims.correction import Labelled
+from budge.llm.claims.evidence import Evidence
 from budge.stats import lower_bound, p_value, unresolved_interval, upper_bound
 
 __all__ = ["split_rows"]

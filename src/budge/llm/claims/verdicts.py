@@ -14,12 +14,12 @@ import pandas as pd
 
 from budge.errors import DataError, DesignError, nearest
 from budge.llm.answers import BASE, Answers
-from budge.llm.cells import against_base, corrected_difference, found_rate, row_of, shifted
-from budge.llm.contrasts import Contrast, apart
-from budge.llm.correction import Labelled
-from budge.llm.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
-from budge.llm.splits import split_rows
-from budge.llm.verdict_table import SPLIT, TABLE, Verdicts
+from budge.llm.claims.cells import against_base, corrected_difference, found_rate, row_of, shifted
+from budge.llm.claims.contrasts import Contrast, apart
+from budge.llm.claims.correction import Labelled
+from budge.llm.claims.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
+from budge.llm.claims.splits import split_rows
+from budge.llm.claims.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
 from budge.stats import certify
 from budge.stats._checks import claim_of, fraction, one_of, whole

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import DesignError
-from budge.llm.evidence import Evidence, highest, lowest, smallest_alpha
+from budge.llm.claims.evidence import Evidence, highest, lowest, smallest_alpha
 from budge.stats import bounded_mean, interval, paired_difference
 from budge.stats._checks import Floats
 

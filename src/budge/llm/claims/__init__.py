@@ -1,0 +1,1 @@
+"""What may be claimed from answers: tests, differences, comparisons, corrections, tables."""
