@@ -223,6 +223,7 @@
     const key = head.dataset.key;
     const button = element("button", head.textContent, "plain");
     button.type = "button";
+    head.dataset.name = head.textContent; // for print
     head.replaceChildren(button);
     button.addEventListener("click", () => {
       state.up = state.key === key ? !state.up : true;
