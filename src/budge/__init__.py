@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, llm, models, plan, stats, stress, targets, testing
+    from budge import constraints, datasets, errors, llm, models, plan, report, stats, stress, targets, testing, web
     from budge.audit.result import Audit
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
@@ -38,12 +38,14 @@ __all__ = [
     "llm",
     "models",
     "plan",
+    "report",
     "sensitivity",
     "stats",
     "stress",
     "targets",
     "testing",
     "verify",
+    "web",
 ]
 
 # Where each name lives: it is imported when it is first asked for, so that `import budge` takes no time.
@@ -62,7 +64,7 @@ _HOMES = {
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",
 }
-_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "stats", "stress", "targets", "testing")
+_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "report", "stats", "stress", "targets", "testing", "web")
 
 
 def __getattr__(name: str) -> Any:
