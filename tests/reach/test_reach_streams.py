@@ -106,7 +106,8 @@ def test_what_was_drawn_before_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     im = model()
     drawn(im, people(30).iloc[12:], n=7, seed=9)
     assert same(want, drawn(im, people(), seed=3))
-    monkeypatch.setattr(reacher, "CACHE_BYTES", 0)  # nothing is kept
+    monkeypatch.setattr(reacher, "PART_BYTES", 0)  # nothing is kept
+    monkeypatch.setattr(reacher, "PLAN_BYTES", 0)
     assert same(want, drawn(model(), people(), seed=3))
 
 

@@ -107,7 +107,10 @@ class TableSource:
     def _statuses(self) -> list[str]:
         """Everybody's status at once."""
         maker = reacher(self.model)
-        found = maker.statuses(self.values, [maker.plan(row) for row in self.values])
+        found: list[str] = []
+        for at in range(0, len(self.values), 64):  # few plans at a time: one may hold megabytes
+            rows = self.values[at : at + 64]
+            found += maker.statuses(rows, [maker.plan(row) for row in rows])
         return ["invalid_start" if bad else status for bad, status in zip(self.invalid, found)]
 
     @cached_property

@@ -18,6 +18,7 @@ __all__ = ["Pack", "Plan", "weight_in_bytes"]
 
 FloatArray = npt.NDArray[np.float64]
 Columns = npt.NDArray[np.intp]
+LARGE = 2**16  # bytes of a part that count for the plan too
 PACK_ROWS = 4096  # listed parts are packed together up to this many joint configurations
 
 
@@ -51,8 +52,9 @@ class Plan:
 
     @cached_property
     def nbytes(self) -> int:
-        """Memory that it holds beside its parts, roughly."""
-        return sum(pack.table.nbytes for pack in self.packs) + 1000 + 200 * len(self.parts)
+        """Memory that it holds, roughly: its parts too where they are large, since these are hardly shared."""
+        large = sum(size for part in self.parts if (size := weight_in_bytes(part)) > LARGE)
+        return sum(pack.table.nbytes for pack in self.packs) + large + 1000 + 200 * len(self.parts)
 
     @cached_property
     def empty(self) -> bool:
@@ -102,6 +104,6 @@ def weight_in_bytes(prepared: Prepared) -> int:
         counted = sum(c.low.nbytes + 3 * c.count.nbytes for c in prepared.counted)
         return prepared.changes.nbytes + counted + 500
     if isinstance(prepared, Mixed):
-        cells = 4 * len(prepared.cells) * prepared.size_rows * 8 * max(1, len(prepared.coordinates))
+        cells = 12 * len(prepared.cells) * prepared.size_rows * 8 * max(1, len(prepared.coordinates))  # drawing adds to it
         return cells + sum(c.nbytes for c in prepared.core_changes.values()) + 2000
     return 2000

@@ -31,7 +31,8 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 K = TypeVar("K")
 V = TypeVar("V")
-CACHE_BYTES = 64 * 2**20  # of prepared parts, and as much again of plans
+PART_BYTES = 64 * 2**20  # of prepared parts that are kept
+PLAN_BYTES = 256 * 2**20  # of plans: those of a block of people, where each has large parts of her own
 
 
 class Reacher:
@@ -48,8 +49,8 @@ class Reacher:
         self.columns = [np.array([place[name] for name in part.names], dtype=np.intp) for part in self.parts]
         self.inert = [part for part in model.parts if part.constraints and not any(f.actionable for f in part.features)]
         self.moved = np.array([j for j, name in enumerate(self.names) if name in model.moving], dtype=np.intp)
-        self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes)
-        self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes)
+        self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes, PART_BYTES)
+        self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes, PLAN_BYTES)
         self._asked = [np.array([place[n] for n in _asked(part)], dtype=np.intp) for part in self.parts]
         self._plan_columns = np.unique(np.concatenate(self._asked)) if self.parts else np.zeros(0, dtype=np.intp)
 
@@ -240,9 +241,10 @@ class Reacher:
 class _Cache(Generic[K, V]):
     """The values made last, up to a size in bytes. What is in it changes how fast a draw is, never what it is."""
 
-    def __init__(self, weigh: Callable[[V], int]) -> None:
+    def __init__(self, weigh: Callable[[V], int], most: int) -> None:
         self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._weigh = weigh
+        self._most = most
         self._bytes = 0
 
     def get(self, key: K, make: Callable[[], V]) -> V:
@@ -254,7 +256,7 @@ class _Cache(Generic[K, V]):
         size = self._weigh(value)
         self._found[key] = (value, size)
         self._bytes += size
-        while self._bytes > CACHE_BYTES and len(self._found) > 1:
+        while self._bytes > self._most and len(self._found) > 1:
             _, (_, old) = self._found.popitem(last=False)
             self._bytes -= old
         return value
