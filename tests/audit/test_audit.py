@@ -300,6 +300,10 @@ def test_saved_runs_come_back_whole_and_changes_on_disk_are_found(tmp_path: Path
     pd.testing.assert_frame_equal(back.table, result.table, check_exact=True)
     assert back.info["spec_digest"] == im.digest
     assert back.replay(approve, X).table.equals(result.table)
+    some = budge.audit(approve, X, im, target=1, seed=3, population=(X.index % 2 == 0))
+    some.save(tmp_path / "some")
+    assert 0 < len(some.table) < len(X)
+    assert budge.Audit.load(tmp_path / "some").replay(approve, X).table.equals(some.table)
     with pytest.raises(OutputExistsError):
         result.save(tmp_path / "run")
     with pytest.raises(InputError, match="differs"):

@@ -28,6 +28,7 @@ from budge.reach.walks import walker
 
 __all__ = ["data_digest", "make_source", "predictors_of", "run_audit"]
 
+MASK = "a mask: "  # a population that was given person by person, with its digest
 BLOCK_ROWS = 100_000
 Progress = Callable[[int, int], None]
 
@@ -200,7 +201,7 @@ def _info(
             spec = im.to_spec()
         except InputError:
             spec = None
-    chosen = population if isinstance(population, str) else blake2b(np.asarray(population).tobytes(), digest_size=8).hexdigest()
+    chosen = population if isinstance(population, str) else MASK + blake2b(np.asarray(population).tobytes(), digest_size=8).hexdigest()
     return {
         "version": budge.__version__,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),

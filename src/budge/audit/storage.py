@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 
 from budge.audit import audit as audit_people
+from budge.audit.run import MASK
 from budge.audit.sources import TableSource
 from budge.errors import InputError, OutputExistsError, Problem, StorageError
 from budge.features import Feature
+from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.targets import from_dict
 
@@ -176,6 +178,16 @@ def _moves(saved: list[Any]) -> list[list[Any]]:
     return [[_read(cell) for cell in row] for row in saved]
 
 
+def _population(audit: Audit, people: Any) -> Any:
+    """Who was asked about: in words, or those who are in the table."""
+    said = audit.info["population"]
+    if not said.startswith(MASK):
+        return said
+    asked = set(audit.table.index)
+    labels = table(people).index if not isinstance(people, list | tuple) else range(len(people))
+    return np.array([label in asked for label in labels], dtype=bool)
+
+
 def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Audit:
     """The same audit once more; another table is an error that says what differs."""
     context = audit.context
@@ -197,7 +209,7 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Au
         model, people, im, target=target, threshold=design["threshold"], alpha=design["alpha"], claim=design["claim"],
         **({"sequential": True} if design["sequential"] else {"n": design["n"]}), seed=design["seed"], purpose=design["purpose"],
         method=design["method"], exact_limit=design["exact_limit"], adjust=design["adjust"], on_invalid=design["on_invalid"],
-        how_much=design["how_much"], population=audit.info["population"], proposal=design["proposal"], harm=audit.info["harm"],
+        how_much=design["how_much"], population=_population(audit, people), proposal=design["proposal"], harm=audit.info["harm"],
     )  # fmt: skip
     for name in ("spec_digest", "data_digest"):
         if again.info[name] != audit.info[name]:

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.audit.run import MASK
 from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
 from budge.errors import BudgeError, InputError
@@ -253,7 +254,7 @@ def _command(audit: Audit) -> str:
         return str(audit.info["command"])
     design = audit.info["design"]
     target = _target(design["target"])
-    if target is None or not isinstance(audit.info["population"], str) or len(audit.models) > 1:
+    if target is None or len(audit.models) > 1:
         return ""
     parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design['threshold']:g}"]
     parts += ["--alpha", f"{design['alpha']:g}", "--claim", design["claim"]]
@@ -261,8 +262,8 @@ def _command(audit: Audit) -> str:
     parts += ["--seed", str(design["seed"]), "--method", design["method"], "--on-invalid", design["on_invalid"]]
     chosen = audit.info["population"]
     if chosen != "all":
-        if chosen != "outside" and len(chosen) == 16 and " " not in chosen:
-            return ""  # a mask: only its digest is known
+        if chosen.startswith(MASK):
+            return ""  # only its digest is known
         parts += ["--population", chosen]
     return shlex.join(parts)
 

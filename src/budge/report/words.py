@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from budge.audit.result import Audit
+from budge.audit.run import MASK
 from budge.interaction import InteractionModel
 
 __all__ = ["adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
@@ -50,7 +51,7 @@ def asked(audit: Audit) -> list[str]:
     whom = {
         "all": "all of them",
         "outside": f"those whose output was not yet in the target: {rows:,} of them" if len(models) == 1 else "those whose output was not yet in the target",
-    }.get(info["population"], f"{rows:,} of them" + (f", chosen by “{info['population']}”" if " " in str(info["population"]) else ""))
+    }.get(info["population"], f"{rows:,} of them" + ("" if info["population"].startswith(MASK) else f", chosen by “{info['population']}”"))
     side = "below" if design["claim"] == "below" else "above"
     said = [
         f"{count(info['people'], 'person', 'people')} were given, and the audit is about {whom}. For each person the question is: of all the points "
