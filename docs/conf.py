@@ -9,7 +9,7 @@ author = "the budge developers"
 copyright = "the budge developers"
 version = release = budge.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build"]
 suppress_warnings = ["ref.python"]  # two modules may each have a class of one name; a bare annotation does not say which
@@ -23,6 +23,7 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "show-inheritance": True, "ignore-module-all": True}
 numpydoc_show_class_members = False
 
+toc_object_entries = False  # every page carries the tree of contents: thousands of names would make it slow to build and to read
 html_theme = "furo"
 html_title = "budge"
 
