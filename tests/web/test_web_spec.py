@@ -104,6 +104,34 @@ def test_the_report_is_the_edited_model_s(page: Page) -> None:
     assert answer.text.lower().startswith("<!doctype html>")
     _, im = world()
     assert im.without("savings").digest in answer.text
+    assert "Edited on the page: constraint &#39;savings&#39; off." in answer.text
+    assert "These are not the verdicts of the audit that was planned." in answer.text
+
+
+def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
+    X, im = world()
+    page = Page(make_app({"strict": MODELS["strict"]}, X, im, target=1, harm="below", text="# the author's own words\n" + to_text(im)))
+    start = page.post("start")["state"]
+    served = page.ask("report", state=start).text
+    assert "It was declared before" in served
+    assert "Edited on the page" not in served
+    assert page.post("spec/text", state=start, export=True)["text"].startswith("# the author's own words")
+    higher = {**start, "threshold": 0.5}
+    edited = page.ask("report", state=higher).text
+    assert "It was declared before" not in edited
+    assert "<title>Responsiveness: loans (edited on the page: τ 0.1 → 0.5)</title>" in edited
+    assert not any("Declared as harm" in s for s in page.look(higher)["everybody"][-1]["models"]["strict"]["sentences"])
+    assert page.post("spec/text", state=higher, export=True)["text"] == page.post("spec/text", state=start)["text"]
+    both = {**higher, "off": [2], "features": {"years": {"max_increase": 4}}}
+    assert "Edited on the page: constraint &#39;owners pay&#39; off; &#39;years&#39;: max_increase 2 → 4; τ 0.1 → 0.5." in page.ask("report", state=both).text
+    exported = parse(page.post("spec/text", state=both, export=True)["text"], "yaml")
+    assert exported.name == "loans (edited)"
+    text = "# mine\n" + to_text(im.freeze("balance"))
+    other = {**start, "base": page.post("spec/apply", text=text)["base"]}
+    exported_text = page.post("spec/text", state=other, export=True)["text"]
+    assert exported_text.startswith("# mine\n")
+    assert (parse(exported_text, "yaml").name, parse(exported_text, "yaml").digest) == ("loans (edited)", im.freeze("balance").digest)
+    assert "Edited on the page: another text of the spec." in page.ask("report", state=other).text
 
 
 @pytest.mark.parametrize("wish", [{"figure": "partition"}, {"figure": "person", "person": 3}, {"figure": "verdicts", "by": "home"}])

@@ -14,6 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, MissingDependencyError, nearest
 from budge.web.desk import Desk, SupersededError, Tell
 from budge.web.guard import Guard
@@ -106,7 +107,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
 
     def report(record: dict[str, Any]) -> Response:
         state = desk.state(record.get("state"))
-        return Response(_report(desk, desk.whole(state)), media_type="text/html; charset=utf-8")
+        return Response(_report(*desk.report(state)), media_type="text/html; charset=utf-8")
 
     def figure(record: dict[str, Any]) -> Any:
         return _figure(desk, record)
@@ -114,7 +115,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
     routes = {
         "start": route(lambda r: desk.start()),
         "people": route(lambda r: desk.people(desk.state(r.get("state")), Wish.read(r))),
-        "spec/text": route(lambda r: {"text": desk.text(desk.state(r.get("state")))}),
+        "spec/text": route(lambda r: {"text": (desk.export if r.get("export") else desk.text)(desk.state(r.get("state")))}),
         "spec/check": route(lambda r: desk.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
         "spec/apply": route(lambda r: desk.apply(_text(r), str(r.get("kind", "yaml")))),
         "report": route(report, asks=True),
@@ -186,13 +187,10 @@ async def _lines(answer_to: Callable[[Tell], None], stop: threading.Event, worke
         stop.set()
 
 
-def _report(desk: Desk, found: Any) -> str:
-    write = getattr(found, "to_html", None)
-    if write is None:
-        raise MissingDependencyError("this version writes no report", remedy="export the spec and audit again")
+def _report(found: Audit, title: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "report.html"
-        write(path)
+        found.to_html(path, title=title)
         return path.read_text(encoding="utf-8")
 
 

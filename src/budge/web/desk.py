@@ -6,15 +6,17 @@ older one at its next block of people. What the page gets is what `budge.audit` 
 
 from __future__ import annotations
 
+import json
+import re
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 from budge.audit.result import Audit
-from budge.errors import BudgeError, InputError
+from budge.errors import BudgeError, InputError, Problem
 from budge.interaction import InteractionModel
 from budge.spec import check, parse, to_text
 from budge.spec.files import LARGEST
@@ -134,6 +136,41 @@ class Desk:
         edited = state.edits.of(im)
         return text if text and edited is im else to_text(edited)
 
+    def edited(self, state: State) -> list[str]:
+        """What differs from what was served, in words; empty where nothing does."""
+        im, _ = self.base(state.base)
+        said = [] if model_key(state.edits.of(im)) == self.first else state.edits.describe(im)
+        if state.base != self.first and model_key(state.edits.of(im)) != self.first:
+            said.insert(0, "another text of the spec")
+        if state.threshold != self.question.threshold:
+            said.append(f"τ {self.question.threshold:g} → {state.threshold:g}")
+        return said
+
+    def export(self, state: State) -> str:
+        """The spec of a state as a file: one that was edited is called so, since it is not the one that was planned."""
+        im = state.edits.of(self.base(state.base)[0])
+        said = [words for words in self.edited(state) if not words.startswith("τ")]  # the threshold is no part of a spec
+        if not said:
+            return self.text(state)
+        renamed = InteractionModel(
+            im.features, im.constraints, im.effects, im.latent, name=f"{im.name} (edited)".strip(), measure=im.measure
+        )
+        text = self.text(state)
+        named = re.sub(r"(?m)^name:.*$", lambda _: f"name: {json.dumps(renamed.name)}", text, count=1)  # keeps its author's comments
+        try:
+            return named if parse(named, "yaml", name="spec.yaml") == renamed else to_text(renamed)
+        except BudgeError:
+            return to_text(renamed)
+
+    def report(self, state: State, stop: threading.Event | None = None) -> tuple[Audit, str]:
+        """Everybody's audit for a document, and its title: edits are named in both, for it will be read away from the page."""
+        found, said = self.whole(state, stop), self.edited(state)
+        name = self.question.title or "an audit"
+        if not said:
+            return found, ""
+        note = Problem("", f"Edited on the page: {'; '.join(said)}. These are not the verdicts of the audit that was planned.", severity="warning")
+        return replace(found, notes=(note, *found.notes)), f"Responsiveness: {name} (edited on the page: {'; '.join(said)})"
+
     def check(self, text: str, kind: str, *, deep: bool) -> dict[str, Any]:
         """What is wrong with a text; deep: also against the people."""
         try:
@@ -196,7 +233,7 @@ class Desk:
         if found.whole is not None:
             return found.whole
         *_, last = self._pieces(self.model(state), state, stop or threading.Event())
-        result = last.audit()
+        result = self._judged(state, last.audit())
         self._keep(state, whole=result)
         return result
 
@@ -260,7 +297,7 @@ class Desk:
         told = 0.0
         for piece in self._pieces(im, state, stop):
             if piece.whole:
-                result = piece.audit()
+                result = self._judged(state, piece.audit())
                 self._keep(state, whole=result)
                 tell(self._told(result, whole=True))
                 return
@@ -268,7 +305,7 @@ class Desk:
             due = piece.seconds >= FIRST_TOLD if not told else piece.seconds - told >= max(NEXT_TOLD, told)
             if piece.done >= FEWEST and (due or slow):
                 told = piece.seconds
-                some = piece.audit()
+                some = self._judged(state, piece.audit())
                 self._keep(state, some=some)
                 tell({**self._told(some, whole=False), "seconds_for_all": piece.seconds_for_all, "stopped": slow})
                 if slow:
@@ -287,6 +324,10 @@ class Desk:
         before = self._start_found()
         start = before.whole if before is not None else None
         return everybody_record(found, None if start is found else start, whole=whole, of=len(self.order))
+
+    def _judged(self, state: State, found: Audit) -> Audit:
+        """What an edit finds is not what was declared to be harm before: the declaration was of the question as served."""
+        return replace(found, info={**found.info, "harm": None}) if found.info.get("harm") and self.edited(state) else found
 
     def _keep(self, state: State, *, some: Audit | None = None, whole: Audit | None = None) -> None:
         key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)

@@ -64,6 +64,27 @@ class Edits:
             measure=im.measure,
         )
 
+    def describe(self, im: InteractionModel) -> list[str]:
+        """What was edited, in words, for a document that leaves the page.
+
+        Examples
+        --------
+        >>> import budge
+        >>> im = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 9), max_increase=2)])
+        >>> Edits.read({"features": {"a": {"max_increase": 5}}}).describe(im)
+        ["'a': max_increase 2 → 5"]
+        """
+        said = [f"constraint {im.constraints[i].label!r} off" for i in self.off]
+        said += [f"effect {im.effects[i].name or f'on {im.effects[i].feature}'!r} off" for i in self.off_effects]
+        for name, limits in self.features.items():
+            changed = [(key, getattr(im.by_name[name], key), value) for key, value in limits.items()]
+            said += [f"{name!r}: {key} {_word(old)} → {_word(new)}" for key, old, new in changed if old != new]
+        return said
+
+
+def _word(limit: Any) -> str:
+    return "none" if limit is None else f"{limit[0]:g} to {limit[1]:g}" if isinstance(limit, tuple) else f"{limit:g}" if _number(limit) else str(limit)
+
 
 def _set(f: Feature, limits: Mapping[str, Any]) -> Feature:
     if f.type == "fixed":

@@ -211,7 +211,7 @@ function bind() {
     if (result !== true) { alert_("", result); $("threshold").value = page.state.threshold; }
   });
   $("export-spec").addEventListener("click", async () => {
-    try { download("spec.yaml", (await post("spec/text", { state: page.state })).text, "application/yaml"); } catch (error) { fail(error); }
+    try { download("spec.yaml", (await post("spec/text", { state: page.state, export: true })).text, "application/yaml"); } catch (error) { fail(error); }
   });
   $("export-report").addEventListener("click", async () => {
     $("export-report").disabled = true;
