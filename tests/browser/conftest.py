@@ -12,9 +12,12 @@ import pytest
 FLAGS = ["--no-sandbox", "--disable-gpu"]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """One browser for the whole run; skips aloud where Playwright or chromium is absent."""
+    """One browser a file; skips aloud where Playwright or chromium is absent.
+
+    Not one for the whole run: while Playwright runs, the thread has an event loop, and other tests start theirs.
+    """
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the `browser` extra")
     path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if path is None:

@@ -212,9 +212,9 @@ def test_nested_conditions_take_no_exponential_time() -> None:
     for _ in range(40):
         text = f"({text}) + x > 1"
     expression = parse(text)
-    start = time.perf_counter()
+    start = time.process_time()
     expression.formula({})
     expression.linear({})
     expression.range({X: (0.0, 1.0)})
-    assert time.perf_counter() - start < 20, "about 0.1 s; 2**40 steps without memory"
+    assert time.process_time() - start < 20, "about 0.1 s; 2**40 steps without memory"
     assert expression.formula({X: 1.0}) == Truth(True)

@@ -122,10 +122,10 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "what", "remedy"), REFUSED, ids=lambda t: repr(t)[:30])
 def test_refused(text: str, what: str, remedy: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ExpressionError, match=f"(?s){what}.*{remedy}") as caught:
         parse(text)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
     problem = caught.value.problems[0]
     assert problem.remedy, "every refusal says what to do"
     if text.strip():
@@ -206,21 +206,21 @@ def test_impossible_distributions_are_refused_when_parsed(text: str, what: str) 
     ids=lambda t: f"{t[:6]}…{len(t)}",
 )
 def test_hostile_texts_are_refused_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ExpressionError):
         parse(text, distributions=True)
-    assert time.perf_counter() - start < 1
+    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
     "text", ["x" + "+x" * 4_999, "x in [" + "1," * 4_900 + "]", "(" * 50 + "x" + ")" * 50, "x" + " and x" * 1_600]
 )
 def test_long_but_harmless_texts_are_read_at_once(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     expression = parse(text)
     assert parse(str(expression)[:10_000] if len(str(expression)) <= 10_000 else text) == expression
     expression.evaluate({("value", "x"): 1.0})
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 @pytest.mark.parametrize("given_", [None, 5, 0.5, True, ["x"], {"x": 1}, b"x"])

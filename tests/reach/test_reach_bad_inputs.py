@@ -48,10 +48,10 @@ def test_contradictory_constraints_are_empty_and_name_a_minimal_set_that_clashes
 
 def test_10_to_the_30_configurations_are_refused_by_their_size_before_anything_is_allocated() -> None:
     im = InteractionModel([Feature(f"n{i}", "integer", bounds=(0, 999)) for i in range(10)])
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(TooLargeError, match=r"1(,000){10} points"):
         im.enumerate({f"n{i}": 0 for i in range(10)})
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
 
 
 def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepted_and_what_to_do(
@@ -62,10 +62,10 @@ def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepte
         [Feature("r", "real", bounds=(0, 1)), Feature("s", "real", bounds=(0, 1))],
         [Rule("r * s >= 0.25 and r * s <= 0.2500001", name="a thin curve")],  # no box is tight around it
     )
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(DrawError) as caught:
         im.sample({"r": 0.5, "s": 0.5}, 10, on_invalid="keep")
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
     message = str(caught.value)
     assert "part r, s" in message
     assert "500,000 proposals (acceptance" in message

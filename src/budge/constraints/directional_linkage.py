@@ -38,7 +38,7 @@ class DirectionalLinkage(Constraint):
     --------
     >>> import numpy as np
     >>> link = DirectionalLinkage("years", {"age": 1})
-    >>> link.interval("age", {}, {"years": np.array([0.0, 2.0])})
+    >>> link.interval("age", {"years": 3.0, "age": 40.0}, {"years": np.array([0.0, 2.0])})
     (array([0., 2.]), array([0., 2.]))
     """
 
