@@ -1,0 +1,10 @@
+"""What holds for all tests."""
+
+from __future__ import annotations
+
+import signal
+
+# A shell that starts the tests in the background tells them to ignore Ctrl-C, and programs that they start inherit that. Tests
+# of interruption need the ordinary answer.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
