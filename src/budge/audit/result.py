@@ -17,6 +17,7 @@ from budge.audit.sources import Source, TableSource
 from budge.audit.summary import Summary, group_table, summarise
 from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
+from budge.stats.quantiles import how_much_exactly
 
 if TYPE_CHECKING:
     from budge.audit.design import Design
@@ -149,26 +150,33 @@ class Audit:
         return pd.DataFrame({"feature": moved, "from": [start[m] for m in moved], "to": [point[m] for m in moved]})
 
     def how_much(self, label: Any, *, model: str | None = None) -> stats.HowMuch:
-        """The distribution of the change of a numeric output for one person, from the very points that were drawn."""
+        """The distribution of the change of a score for one person, from the very points that were drawn; exactly where all were listed."""
         name = self._named(model)
         row = self._row(label, name)
         context = self._context()
+        predictor, remedy = context.predictors[name], "audit with output='score'"
+        if predictor.output == "label":
+            raise InputError("how much needs a score: class labels have no distance", where="how_much", got="labels", remedy=remedy)
+        if row["method"] == "none":
+            raise InputError("nothing was asked about this person", where="how_much", got=f"{label}: {row['status']}")
         i = list(context.source.labels).index(label)
         design = self.info["design"]
         if row["method"] == "exact":
             chunk = next(iter(context.source.exact([i])))
         else:
             chunk = next(iter(context.source.draws([i], int(row["n"]), design["seed"], design["purpose"])))
-        outputs, good = context.predictors[name].predict_resolved(chunk.rows)
+        outputs, good = predictor.predict_resolved(chunk.rows)
         if np.asarray(outputs).dtype.kind not in "biuf":
-            raise InputError(
-                "how much needs a numeric output",
-                where="how_much",
-                got=str(np.asarray(outputs).dtype),
-                remedy="audit with output='score'",
-            )
+            raise InputError("how much needs a numeric output", where="how_much", got=str(np.asarray(outputs).dtype), remedy=remedy)
         moved = np.asarray(outputs, dtype=float)[good] - float(row["prediction"])
-        return stats.how_much(moved, alpha=design["alpha"])
+        if row["method"] != "exact":
+            return stats.how_much(moved, alpha=design["alpha"])
+        if not len(moved):
+            raise InputError("no reachable point has an answer", where="how_much", got=label)
+        weights = np.full(len(good), 1 / len(good)) if chunk.weights is None else chunk.weights / chunk.weights.sum()
+        lost = int((~good).sum())
+        gap = float(weights[~good].sum()) if lost else 0.0
+        return how_much_exactly(moved, weights=weights[good], unresolved=gap, lost=lost, alpha=design["alpha"])
 
     def to_dict(self) -> dict[str, Any]:
         """The record: design, digests, summaries and the table."""

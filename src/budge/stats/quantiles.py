@@ -17,7 +17,7 @@ from budge.stats.tails import at_least, at_most
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["HowMuch", "how_much", "quantile_interval", "quantile_ranks"]
+__all__ = ["HowMuch", "how_much", "how_much_exactly", "quantile_interval", "quantile_ranks"]
 
 
 def quantile_ranks(n: int, q: float, alpha: float) -> tuple[int, int]:
@@ -52,14 +52,25 @@ def quantile_interval(values: object, q: object = 0.5, *, alpha: object = 0.05) 
 
 @dataclass(frozen=True)
 class HowMuch:
-    """The change of a numeric output over reachable points: quantiles, and the mean where a range is known."""
+    """The change of a numeric output over reachable points: quantiles, and the mean where a range is known.
+
+    Where every point was listed (`exact`) nothing is uncertain: both ends of each are the number itself, apart only where
+    `unresolved` points have no answer.
+    """
 
     n: int
     quantiles: dict[float, Interval]
     mean: Interval | None
     alpha: float
+    exact: bool = False
+    unresolved: int = 0
 
     def __str__(self) -> str:
+        if self.exact:
+            gaps = f"; {self.unresolved:,} have no answer, and the ends hold for every way to fill them" if self.unresolved else ", exactly"
+            lines = [f"over all {self.n:,} reachable points{gaps}:"]
+            lines += [f"  {percent(q)} of changes are at most {_known(found)}" for q, found in self.quantiles.items()]
+            return "\n".join(lines + ([f"  the mean change is {_known(self.mean)}"] if self.mean is not None else []))
         lines = [f"over {self.n} draws, all intervals together at {percent(1 - self.alpha)}:"]
         lines += [
             f"  {percent(q)} of changes are at most {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})"
@@ -87,7 +98,52 @@ class HowMuch:
             "quantiles": {str(q): found.to_dict() for q, found in self.quantiles.items()},
             "mean": None if self.mean is None else self.mean.to_dict(),
             "alpha": self.alpha,
+            "exact": self.exact,
+            "unresolved": self.unresolved,
         }
+
+
+def _known(found: Interval) -> str:
+    return f"{found.estimate:.4g}" + ("" if found.low == found.high else f" (between {found.low:.4g} and {found.high:.4g})")
+
+
+def how_much_exactly(
+    changes: object, *, weights: object = None, unresolved: float = 0.0, lost: int = 0, quantiles: Sequence[float] = (0.1, 0.5, 0.9),
+    alpha: object = 0.05,
+) -> HowMuch:  # fmt: skip
+    """Quantiles and mean of a change that is known at every point; no interval, for nothing was drawn.
+
+    Parameters
+    ----------
+    changes, weights
+        At the points with an answer, and their probabilities (alike unless given).
+    unresolved, lost
+        The probability of the points without an answer, and their number. Each quantile then lies between two ends, and there is no mean.
+
+    Examples
+    --------
+    >>> found = how_much_exactly([0.0, 1.0, 2.0, 5.0])
+    >>> found.quantiles[0.5].estimate, found.mean.estimate
+    (1.0, 2.0)
+    """
+    x, level = values_of(changes, "changes"), fraction(alpha, "alpha")
+    w = np.full(x.size, (1.0 - unresolved) / x.size) if weights is None else np.asarray(weights, dtype=float)
+    w = w * ((1.0 - unresolved) / w.sum())
+    order = np.argsort(x, kind="stable")
+    x, reached = x[order], np.cumsum(w[order])
+
+    def at(q: float, ahead: float) -> float:
+        """The smallest value up to which a share q lies, where `ahead` lies before all values."""
+        if ahead and q <= ahead + 1e-12:
+            return -np.inf
+        k = int(np.searchsorted(reached, q - ahead - 1e-12))
+        return float(x[k]) if k < x.size else np.inf
+
+    found = {}
+    for q in (fraction(q, "quantiles") for q in quantiles):
+        found[q] = Interval(at(q * (1.0 - unresolved), 0.0), at(q, unresolved), at(q, 0.0), level, "every point listed")
+    mean = float(np.dot(x, w[order]))
+    return HowMuch(x.size + lost, found, None if lost else Interval(mean, mean, mean, level, "every point listed"), level, True, lost)
 
 
 def how_much(

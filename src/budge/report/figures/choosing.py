@@ -12,6 +12,7 @@ from budge.report.figures.drawing import Figure
 from budge.report.figures.person import person
 from budge.report.figures.planning import how_much
 from budge.report.figures.verdicts import verdicts
+from budge.report.figures.words import clean
 
 __all__ = ["audit_figure", "chosen"]
 
@@ -38,5 +39,5 @@ def audit_figure(audit: Audit, kind: str, *, by: Any, label: Any, model: str | N
     if kind == "verdicts":
         return draw(audit, by, model=model)
     if kind == "how_much":
-        return draw(audit.how_much(label, model=model))
+        return draw(audit.how_much(label, model=model), whom=f"Person {clean(label)}")
     return draw(audit, label, model=model, most=most)

@@ -44,28 +44,38 @@ def power_curve(curve: PowerCurve) -> Figure:
     return figure
 
 
-def how_much(result: stats.HowMuch) -> Figure:
-    """The quantiles of the change of an output (and its mean), each with its interval; no change is marked."""
+def how_much(result: stats.HowMuch, *, whom: str = "") -> Figure:
+    """The quantiles of the change of an output (and its mean), each with its interval unless it is exact; no change is marked."""
     rows = [(f"{percent(q)} are at most", found) for q, found in sorted(result.quantiles.items(), reverse=True)]
     rows += [("the mean change", result.mean)] if result.mean is not None else []
     values = [v for _, found in rows for v in (found.low, found.estimate, found.high) if isfinite(v)] + [0.0]
     low, high = room(min(values), max(values), 0.08)
     open_end = any(not (isfinite(found.low) and isfinite(found.high)) for _, found in rows)
+    points = f"all {result.n:,} reachable points" if result.exact else f"{result.n:,} points"
     figure = Figure(
-        f"How much the output changes, over {result.n:,} points", x=(low, high), y=(0.4, len(rows) + 0.6), tall=34 * len(rows) + 12, left=130,
+        f"{f'{whom}: how' if whom else 'How'} much the output changes, over {points}",
+        x=(low, high), y=(0.4, len(rows) + 0.6), tall=34 * len(rows) + 12, left=130,
         x_label="change of the output",
-        note=f"Lines: intervals that hold together at {percent(1 - result.alpha)}."
-        + (" A line without a cap has no finite end: too few draws." if open_end else ""),
+        note=_note(result, open_end),
     )  # fmt: skip
     figure.tick("x", round_ticks(low, high))
     figure.tick("y", [len(rows) - k for k in range(len(rows))], [name for name, _ in rows], grid=False)
     figure.line([(0.0, figure.y[0]), (0.0, figure.y[1])], colour="muted", dash="dashed", width=1.2, title="no change")
     for k, (name, found) in enumerate(rows):
-        words = f"{name} {found.estimate:.4g}, between {found.low:.4g} and {found.high:.4g}"
-        figure.interval(found.low, found.high, at=len(rows) - k, colour="blue", title=words)
+        words = f"{name} {found.estimate:.4g}" + ("" if found.low == found.high else f", between {found.low:.4g} and {found.high:.4g}")
+        if found.low < found.high:
+            figure.interval(found.low, found.high, at=len(rows) - k, colour="blue", title=words)
         figure.point(found.estimate, len(rows) - k, title=words)
         figure.text(found.estimate, len(rows) - k, f"{found.estimate:.4g}", anchor="middle", down=-12)
     figure.about = "; ".join(
-        f"{name} {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})" for name, found in rows
+        f"{name} {found.estimate:.4g}" + (" exactly" if found.low == found.high else f" (between {found.low:.4g} and {found.high:.4g})")
+        for name, found in rows
     )
     return figure
+
+
+def _note(result: stats.HowMuch, open_end: bool) -> str:
+    if not result.exact:
+        end = " A line without a cap has no finite end: too few draws." if open_end else ""
+        return f"Lines: intervals that hold together at {percent(1 - result.alpha)}.{end}"
+    return f"Lines: for every way to fill in {result.unresolved:,} answers that are missing." if result.unresolved else "Exact: every point was listed."
