@@ -26,7 +26,7 @@ from budge.reach.draw import invalid_error
 from budge.reach.status import broken_people
 from budge.reach.walks import walker
 
-__all__ = ["data_digest", "make_source", "predictors_of", "run_audit"]
+__all__ = ["data_digest", "make_source", "population_name", "predictors_of", "run_audit"]
 
 MASK = "a mask: "  # a population that was given person by person, with its digest
 BLOCK_ROWS = 100_000
@@ -201,7 +201,6 @@ def _info(
             spec = im.to_spec()
         except InputError:
             spec = None
-    chosen = population if isinstance(population, str) else MASK + blake2b(np.asarray(population).tobytes(), digest_size=8).hexdigest()
     return {
         "version": budge.__version__,
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -211,7 +210,7 @@ def _info(
         "walker": walker(),  # other draws from the same seed where a polytope has many dimensions
         "design": design.record(),
         "target": design.target.describe(),
-        "population": chosen,
+        "population": population_name(population),
         "harm": harm,
         "name": getattr(im, "name", "") or type(im).__name__,
         "measure": getattr(im, "measure", None),
@@ -223,6 +222,13 @@ def _info(
         "models": {name: p.describe() for name, p in predictors.items()},
         "model_digests": {name: p.digest() for name, p in predictors.items()},
     }
+
+
+def population_name(population: Any) -> str:
+    """What a record calls the chosen people: the words, or the digest of a mask."""
+    if isinstance(population, str):
+        return population
+    return MASK + blake2b(np.asarray(population).tobytes(), digest_size=8).hexdigest()
 
 
 def data_digest(source: Source) -> str:

@@ -16,6 +16,7 @@ from budge.errors import BudgeError, InputError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
 from budge.report.people import columns_of, notable, number, shown, steps
+from budge.report.same import same_question
 
 __all__ = ["contents"]
 
@@ -27,6 +28,9 @@ def contents(
     audit: Audit, *, live: Any, by: Sequence[Any], people: int, ablation: Any, sensitivity: Any, title: str, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(values for the template, data for the script)."""
+    for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
+        if test is not None:
+            same_question(audit, test, where=where)
     im = _model(audit)
     moved = moved_of(audit)
     some = notable(audit, moved)

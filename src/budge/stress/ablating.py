@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 
 from budge.audit.design import EXACT_LIMIT, Design, make_design
-from budge.audit.run import _before, _population, make_source
+from budge.audit.run import _before, _population, data_digest, make_source, population_name
 from budge.audit.sources import TableSource
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
@@ -105,10 +106,13 @@ def ablate(
         return ablate(model, X, im, **{**options, **changes})
 
     if method == "paired":
-        return probe(predictor, source, im, chosen, left_out, design, outputs, asked, again)
-    found = _tallies(predictor, im, chosen, source, design, outputs, asked, progress)
-    _check_supersets(im, chosen, source, design, asked)
-    return make_ablation(found, chosen, left_out, source, design, im, asked, again)
+        made = probe(predictor, source, im, chosen, left_out, design, outputs, asked, again)
+    else:
+        found = _tallies(predictor, im, chosen, source, design, outputs, asked, progress)
+        _check_supersets(im, chosen, source, design, asked)
+        made = make_ablation(found, chosen, left_out, source, design, im, asked, again)
+    whom = {"population": population_name(population), "data_digest": data_digest(source), "model_digest": predictor.digest()}
+    return replace(made, info={**made.info, **whom})
 
 
 def _tallies(

@@ -100,12 +100,14 @@ def sensitivity(
     def again(changes: Mapping[str, Any]) -> Sensitivity:
         return sensitivity(model, X, family, **{**options, **changes})
 
-    design = next(iter(audits.values())).info["design"]
+    first = next(iter(audits.values())).info
+    design = first["design"]
     table, people = _tables(audits, design, alpha, adjust, harm)
     info = {
-        "target": next(iter(audits.values())).info["target"], "threshold": design["threshold"], "alpha": design["alpha"], "claim": claim,
+        "target": first["target"], "threshold": design["threshold"], "alpha": design["alpha"], "claim": claim,
         "adjust": adjust, "harm": harm, "n": design["n"], "seed": design["seed"], "purpose": purpose, "members": list(members),
         "people": len(people), "asked": int(table["n"].sum()), "digests": {name: a.info["spec_digest"] for name, a in audits.items()},
+        "population": first["population"], "data_digest": first["data_digest"], "model_digest": next(iter(first["model_digests"].values())),
     }  # fmt: skip
     return Sensitivity(table, people, info, members.axes, dict(members.settings), audits, again)
 
