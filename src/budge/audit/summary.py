@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budge import stats
+from budge.errors import printable
 
 __all__ = ["Summary", "group_table", "summarise"]
 
@@ -53,11 +54,11 @@ class Summary:
             lines.append(
                 f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people)."
             )
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def _share_sentence(self, share: stats.Share) -> str:
         if share.low == share.high:
-            return f"Exactly {round(share.low * share.people):,} of these {share.people:,} people ({share.low:.4g} of them) are {share.claim} the threshold."
+            return f"Exactly {round(share.low * share.people):,} of these {share.people:,} people ({100 * share.low:.4g} %) are {share.claim} the threshold."
         text = str(share)
         return f"{text[0].upper()}{text[1:]} confidence."
 
@@ -141,10 +142,13 @@ def _p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any
 
 
 def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataFrame:
-    """People, mean ρ and the share of each verdict by group, with intervals that hold for all groups together."""
+    """People, mean ρ and the share of each verdict by group, with intervals that hold for all groups together.
+
+    The intervals are about a larger population of which these people were a random sample; of these very people the share is what it is.
+    """
     judged = rows["verdict"].isin(("below", "above", "inconclusive"))
     found = []
-    names = list(pd.unique(groups))
+    names = _in_order(groups)
     for verdict in ("below", "above"):
         counts = {
             str(g): (int(((groups == g) & (rows["verdict"] == verdict)).sum()), int(((groups == g) & judged).sum()))
@@ -162,3 +166,14 @@ def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataF
                 }
             )  # fmt: skip
     return pd.DataFrame(found).set_index(["group", "verdict"])
+
+
+def _in_order(groups: pd.Series) -> list[Any]:
+    """The groups by their own order, or by their text where they have none: a table and a figure list them alike."""
+    names = list(pd.unique(groups))
+    if isinstance(groups.dtype, pd.CategoricalDtype):
+        return [g for g in groups.cat.categories if g in names]
+    try:
+        return sorted(names)
+    except TypeError:
+        return sorted(names, key=str)

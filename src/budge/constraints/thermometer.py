@@ -39,7 +39,7 @@ class Thermometer(Codes):
 
     def describe(self) -> str:
         ends = f", and can only {self.direction}." if self.direction else "."
-        return f"{' ≤ '.join(self.features)} stay a thermometer (a dummy is on only if all before it are)" + ends
+        return f"{', '.join(self.features)} stay a thermometer (a dummy is on only if all before it are)" + ends
 
     @classmethod
     def examples(cls) -> tuple[Example, ...]:
