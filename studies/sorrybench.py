@@ -64,7 +64,7 @@ def run(*, quick: bool = False, path: str | Path | None = None) -> Study:
     counts = {m: {"base": PRINTED[m]["base"], **{w: (k, n) for w, k in zip(WORDS, hits)}} for m, (n, hits) in COUNTS.items()}
     result = llm.from_counts(counts, threshold=THRESHOLD, alpha=ALPHA, over="these")
     calls = llm.plan_calls(
-        {m: p["base"] for m, p in PRINTED.items()}, threshold=THRESHOLD, alpha=ALPHA, power=POWER, interactions=len(WORDS)
+        {m: p["base"] for m, p in PRINTED.items()}, threshold=THRESHOLD, alpha=ALPHA, power=POWER, interactions=len(WORDS), with_base=False
     )
     rows = planned(calls) + tested(result) + implied()
     between = ranking()
@@ -76,7 +76,7 @@ def run(*, quick: bool = False, path: str | Path | None = None) -> Study:
     if mine is not None:
         rows += own(mine)
     curve = plan.power_curve(threshold=THRESHOLD, rate=0.227, alpha=ALPHA, power=POWER)
-    tables = {"tests": result.table.drop(columns=["exact"]), "plan": costless, "OLMo_against_Llama": between}
+    tables = {"tests": result.table.drop(columns=["exact", "interval_method", "rate_over", "base_rate_over", "delta_over"]), "plan": costless, "OLMo_against_Llama": between}
     numbers = {"tests": result.to_dict(), "plan": calls.to_dict(), "OLMo against Llama": between.to_dict("records")}
     if mine is not None:
         tables["your_answers"], numbers["yours"] = mine.table, mine.to_dict()

@@ -14,7 +14,7 @@ RATES = {"OLMo 2 7B": 0.227, "Llama 3.1 8B": 0.277, "Qwen 2.5 7B": 0.368, "Phi-3
 
 
 def test_the_papers_sample_sizes() -> None:
-    made = llm.plan_calls(RATES, threshold=0.4, interactions=4, use="first")
+    made = llm.plan_calls(RATES, threshold=0.4, interactions=4, use="first", with_base=False)
     assert made.n == {"OLMo 2 7B": 79, "Llama 3.1 8B": 159, "Qwen 2.5 7B": 2502, "Phi-3.5-mini": None}
     assert llm.plan_calls(RATES, threshold=0.4, interactions=4).n == {
         "OLMo 2 7B": 85,
@@ -67,8 +67,10 @@ def test_a_strict_plan_survives_the_adjustment() -> None:
 
 def test_it_reads_as_sentences() -> None:
     text = str(llm.plan_calls(RATES, threshold=0.4, interactions=4, price=0.002))
-    assert "OLMo 2 7B (base rate 22.7 %): 85 draws each (first 79, for every larger number from 85), 340 calls, cost 0.68" in text
-    assert "Together 11,216 calls." in text
+    assert "OLMo 2 7B (base rate 22.7 %): 85 draws each (first 79, for every larger number from 85), 425 calls, cost 0.85" in text
+    assert "Together 14,020 calls." in text
+    assert "2,551 draws each (first 2,502," in text
+    assert "4 interactions and the base" in text, "as a run asks"
     assert "<table" in llm.plan_calls(RATES, threshold=0.4)._repr_html_()
 
 

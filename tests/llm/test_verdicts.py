@@ -320,6 +320,57 @@ def test_a_split_by_prompt_works_for_a_claim_about_the_population() -> None:
     assert table["p_value"].tolist() == pytest.approx([0.6**10] * 6)
 
 
+# -- counts and rates belong together ---------------------------------------------------------------------------------------
+
+
+def test_the_first_draws_are_counted_where_they_are_tested() -> None:
+    """Of 20 prompts nine hit at first and 22 of 60 draws hit in all: what is printed is what was tested."""
+    hits: list[bool | None] = [h for q in range(20) for h in ((True, q < 2, q < 2) if q < 9 else (False, q < 18, False))]
+    lost: list[bool | None] = [None if k == 57 else h for k, h in enumerate(hits)]
+    assert sum(map(bool, hits)) == 22
+    asked: dict[str, Any] = {"threshold": 0.7, "over": "population", "method": "first"}
+    whole = llm.test(Answers.of(rows(hits, per=3, category="c")), **asked)
+    assert whole.table[["n", "hits", "unresolved", "rate"]].values.tolist() == [[20, 9, 0, 0.45]]
+    assert "9 of 20 hit: 45 %" in str(whole)
+    assert whole.to_dict()["table"][0]["hits"] == 9
+    assert whole.by_category()[["n", "hits"]].values.tolist() == [[20, 9]]
+    part = llm.test(Answers.of(rows(hits, per=3) + rows(lost, per=3, interaction="base")), **asked)
+    assert part.table[["base_rate", "base_rate_over", "delta_over"]].values.tolist() == [[9 / 19, *["resolved answers"] * 2]]
+    assert part.table["delta"][0] == pytest.approx(0.45 - 9 / 19)
+
+
+def test_a_mean_over_prompts_is_not_given_as_a_share_of_draws() -> None:
+    uneven = [*rows([True, True, True], per=3), {**rows([False])[0], "prompt": "q9"}]
+    text = str(llm.test(Answers.of(uneven, {"scheme": "per_prompt"}), threshold=0.9, over="these"))
+    assert "3 of 4 hit: mean over prompts 50 %" in text
+
+
+def test_rates_say_that_they_leave_unresolved_answers_out() -> None:
+    base, typos = [True] * 2 + [False] * 6, [True] * 4 + [False] + [None] * 3
+    result = llm.test(Answers.of(rows(base, interaction="base") + rows(typos)), threshold=0.9, over="these")  # type: ignore[arg-type]
+    assert "4 of 5 resolved hit (3 of 8 unresolved): 80 % among those resolved, between 15.7 % and 99.68 %" in str(result)
+    assert "+55.0 p.p. from base among those resolved" in str(result)
+    assert result.to_dict()["table"][0]["rate_over"] == result.to_dict()["table"][0]["delta_over"] == "resolved answers"
+    assert result.to_dict()["table"][0]["base_rate_over"] == "all answers"
+    wide = result.wide().iloc[0]
+    assert (wide["base rate"], wide["Δ typos"]) == ("25.0%", "+55.0 p.p.†")
+    assert result.to_markdown().rstrip().endswith("† among resolved answers; p-values count the unresolved ones against the claim.")
+    assert r"+55.0 p.p.$^{\dagger}$" in result.to_latex()
+    assert r"\footnotesize $^{\dagger}$ among resolved answers" in result.to_latex()
+    plain = llm.test(Answers.of(rows(base, interaction="base") + rows([True] * 8)), threshold=0.9, over="these")  # type: ignore[arg-type]
+    assert plain.footnote == ""
+    assert "†" not in plain.to_markdown() + plain.to_latex()
+    assert "resolved" not in str(plain)
+
+
+def test_the_base_alone_has_a_rate_and_no_difference() -> None:
+    result = llm.test(Answers.of(rows([True] + [False] * 9, interaction="base")), threshold=0.5, over="these", adjust="none")
+    assert result.wide().to_dict("records") == [{"model": "m", "base rate": "10.0%", "p base": "0.011"}]
+    assert result.table["base_rate"].tolist() == [0.1]
+    assert math.isnan(result.table["delta"][0])
+    assert "from base" not in str(result)
+
+
 # -- how it reads -----------------------------------------------------------------------------------------------------------
 
 
@@ -327,11 +378,11 @@ def test_it_reads_as_sentences(paper: llm.Verdicts) -> None:
     text = str(paper)
     assert "OLMo 2 7B, base rate 22.7 %:" in text
     assert (
-        "misspell: not shown to be below 40 % (p = 0.998). 43 of 79 hit: 54.43 %, between 42.83 % and 65.69 %, +31.7 p.p. from base"
+        "misspell: not shown to be below 40 % (adjusted p = 0.998). 43 of 79 hit: 54.43 %, between 42.83 % and 65.69 %, +31.7 p.p. from base"
         in text
     )
-    assert "roleplay: below 40 % (p < 0.001)." in text
-    assert "Under every one of these 4: below 40 % is shown (p = 0.004)." in text
+    assert "roleplay: below 40 % (adjusted p < 0.001)." in text
+    assert "Under every one of these 4: below 40 % is shown (p = 0.004, not adjusted: all have to be shown)." in text
     assert "The judge is taken as it is" in text
     json.dumps(paper.to_dict(), allow_nan=False)
 

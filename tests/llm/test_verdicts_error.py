@@ -13,6 +13,7 @@ from budge import llm, stats
 from budge.errors import DesignError
 from budge.llm import Answers
 from budge.llm.claims.evidence import Evidence
+from budge.llm.runs.stops import stop_of
 from budge.stats import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
 
 ALPHA = 0.05
@@ -224,3 +225,24 @@ def test_unresolved_draws_of_a_stopped_run_count_against_it() -> None:
     assert two["verdict"][0] == "inconclusive"
     as_hits = Evidence(*(np.array([float(v)]) for v in (8, 0, 25, 0)), "joint", rule.to_dict())
     assert two["p_value"][0] == as_hits.claim(over="these", threshold=0.4, claim="below", alpha=0.05, method="anytime").p_value
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05])
+@pytest.mark.parametrize("claim", ["below", "above"])
+def test_interval_and_verdict_of_a_curtailed_run_agree(alpha: float, claim: Any) -> None:
+    """Whatever stops the run, an interval that leaves the threshold out on the side of the claim goes with the claim, and no other does."""
+    rule = curtailed_rule(40, threshold=0.4, alpha=alpha, claim=claim)
+    for every in (2, 3, 5, 50):
+        hits = [(i % every == 0) == (claim == "below") for i in range(40)]
+        _, at = stop_of(rule, hits)
+        made = [{"model": "m", "interaction": "t", "prompt": i, "draw": i, "hit": h} for i, h in enumerate(hits[:at])]
+        info = {"scheme": "joint", "n": 40, "sequential": rule.to_dict()}
+        result = llm.test(Answers.of(made, info), threshold=0.4, over="these", claim=claim, alpha=alpha)
+        row, k = result.table.iloc[0], sum(hits[:at])
+        assert row["low"] == pytest.approx(stats.lower_bound(k, 40, alpha / 2))
+        assert row["high"] == pytest.approx(stats.upper_bound(k + 40 - at, 40, alpha / 2))
+        assert (row["bound"] < 0.4 if claim == "below" else row["bound"] > 0.4) == (row["verdict"] == claim)
+        if row["high"] < 0.4 or row["low"] > 0.4:
+            assert row["verdict"] == claim or (row["low"] > 0.4) == (claim == "below")
+        if at < 40:
+            assert f"interval: Clopper–Pearson over every outcome of the {40 - at} draws left out of 40" in str(result)

@@ -63,13 +63,13 @@ class CallPlan:
             if pd.isna(row.n):
                 lines.append(f"  {row.model} (base rate {percent(row.base_rate)}): {row.note}.")
                 continue
-            other = "" if row.first == row.stable else f" (first {row.first}, for every larger number from {row.stable})"
+            other = "" if row.first == row.stable else f" (first {row.first:,}, for every larger number from {row.stable:,})"
             cost = "" if pd.isna(row.cost) else f", cost {row.cost:,.2f}"
             less = f"stopping early {row.sequential_calls:,.0f} on average" + (
                 "" if pd.isna(row.cost) else f", cost {row.sequential_cost:,.2f}"
             )
             lines.append(
-                f"  {row.model} (base rate {percent(row.base_rate)}): {row.n} draws each{other}, {row.calls:,} calls{cost}; {less}."
+                f"  {row.model} (base rate {percent(row.base_rate)}): {row.n:,} draws each{other}, {row.calls:,} calls{cost}; {less}."
             )
         if len(self.table) > 1:
             lines.append(f"  Together {self.calls:,} calls.")
@@ -94,7 +94,7 @@ def plan_calls(
     power: float = 0.95,
     claim: str = "below",
     interactions: int | Sequence[str] = 1,
-    with_base: bool = False,
+    with_base: bool = True,
     use: str = "stable",
     strict: bool = False,
     calls_per_draw: int = 1,
@@ -111,7 +111,7 @@ def plan_calls(
     interactions : int or names
         How many interactions are tested for each model.
     with_base : bool
-        Whether the base is drawn anew, as often as each interaction.
+        Whether the base is drawn too, as often as each interaction, which `llm.run` does unless told otherwise.
     use : {"stable", "first"}
         Power is a saw-tooth in n. `stable`: from here on it holds for every larger n. `first`: the first n at which it holds (the paper's).
     strict : bool

@@ -61,8 +61,8 @@ def found_rate(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | N
 def row_of(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:
     """Counts, rate and p-value, as a row of the table."""
     found = found_rate(seen, design, labelled)
-    hits, lost = seen.total
+    n, hits, lost = seen.tested(design["over"], design["method"])
     return {
-        "n": seen.n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
-        "p_value": found.p_value, "method": found.method, "exact": found.exact,
+        "n": n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
+        "p_value": found.p_value, "method": found.method, "interval_method": found.interval or found.method, "exact": found.exact,
     }  # fmt: skip

@@ -43,6 +43,7 @@ class Comparison:
         lines = [
             f"Rates of hits over {whom}, compared draw by draw; alpha {percent(info['alpha'])}, adjusted by {info['adjust']} over all comparisons."
         ]
+        p = "p" if info["adjust"] == "none" else "adjusted p"
         row: Any
         for row in self.table.itertuples():
             if row.verdict == "inconclusive":
@@ -50,14 +51,16 @@ class Comparison:
             else:
                 said = f"{row.first} is {row.verdict} than {row.second}"
             ends = f"{_points(row.difference)} ({_points(row.low)} to {_points(row.high)})"
-            lost = f", {row.unresolved} with an unresolved answer" if row.unresolved else ""
+            if row.unresolved:
+                ends = f"{_points(row.difference)} among pairs that are resolved ({_points(row.low)} to {_points(row.high)})"
+            lost = f", {row.unresolved:,} of them with an unresolved answer" if row.unresolved else ""
             lines.append(
-                f"{row.interaction}: {said} (p = {row.p_adjusted:.3g}). {ends} over {row.pairs} pairs{lost}; {row.method}."
+                f"{row.interaction}: {said} ({p} = {row.p_adjusted:.3g}). {ends} over {row.pairs:,} pairs{lost}; {row.method}."
             )
         for row in self.rankings.itertuples():
             if row.overturned:
                 lines.append(
-                    f"{row.interaction} overturns the ranking of the base: {row.ahead} is lower there and higher here (p = {row.p_adjusted:.3g})."
+                    f"{row.interaction} overturns the ranking of the base: {row.ahead} is lower there and higher here ({p} = {row.p_adjusted:.3g})."
                 )
         if len(self.rankings) and not self.rankings["overturned"].any():
             lines.append("No ranking of the base is shown to be overturned.")

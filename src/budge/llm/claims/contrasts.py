@@ -39,8 +39,8 @@ class Contrast:
 def apart(first: Evidence, second: Evidence, *, over: str, alpha: float, method: str = "auto") -> Contrast:
     """From two intervals that hold together, whatever the two samples have in common."""
     ends = [part.claim(over=over, threshold=None, claim="below", alpha=alpha / 2, method=method) for part in (first, second)]
-    known = first.rate is not None and second.rate is not None
-    estimate = float(first.rate) - float(second.rate) if known else None  # type: ignore[arg-type]
+    one, two = (end.rate for end in ends)
+    estimate = None if one is None or two is None else one - two
     return Contrast(estimate, ends[0].low - ends[1].high, ends[0].high - ends[1].low, None, None, "two intervals")
 
 

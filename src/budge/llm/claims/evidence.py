@@ -40,7 +40,10 @@ METHODS = ("auto", "pooled", "one-per-prompt", "first", "clustered", "bounded", 
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate with its interval (two-sided), one bound and p-value (one-sided), and how they were had."""
+    """A rate with its interval (two-sided), one bound and p-value (one-sided), and how they were had.
+
+    `interval` names how the interval was had, where that is another way than the test's.
+    """
 
     rate: float | None
     low: float
@@ -49,6 +52,7 @@ class Rate:
     p_value: float | None
     method: str
     exact: bool
+    interval: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,6 +117,12 @@ class Evidence:
         """Hits and unresolved answers."""
         return int(self.hits.sum()), int(self.missing.sum())
 
+    def tested(self, over: str, method: str = "auto") -> tuple[int, int, int]:
+        """Draws, hits and unresolved answers that a claim rests on: those of all draws, or of the first draw of each prompt."""
+        if self.chosen(over, method) == "first":
+            return self.prompts, int((self.first == 1).sum()), int((self.first == -1).sum())
+        return self.n, *self.total
+
     @property
     def prompts(self) -> int:
         return len(self.draws)
@@ -161,13 +171,12 @@ class Evidence:
         (k, lost), n = self.total, self.n
         if how == "anytime":
             rule = self.sequential or {}
-            if (
-                rule.get("kind") == "curtailed"
-            ):  # what was not drawn any more could not have changed the verdict: it counts as unresolved
+            if rule.get("kind") == "curtailed":
+                # The test of all planned draws, decided before the last: interval, bound and p-value hold however the rest had turned out.
                 full = max(int(rule["max_n"]), n)
                 padded = self._fixed(k, full, lost + full - n, claim, alpha, threshold, "exact binomial, ended early")
-                low, high = anytime_interval(k, n, alpha).low, anytime_interval(k + lost, n, alpha).high
-                return replace(padded, low=low, high=high)
+                ways = f"Clopper–Pearson over every outcome of the {full - n:,} draws left out of {full:,}"
+                return replace(padded, interval=ways if full > n else "")
             against = k + lost if claim == "below" else k
             low, high = anytime_interval(k, n, alpha).low, anytime_interval(k + lost, n, alpha).high
             bound = anytime_bound(against, n, alpha, claim=claim)
@@ -175,7 +184,7 @@ class Evidence:
             if threshold is not None:
                 p = anytime_p_value(against, n, threshold, claim)
                 if rule.get("kind") == "SPRT" and rule.get("threshold") == threshold and rule.get("claim") == claim:
-                    return Rate(self.rate, low, high, bound, wald_p_value(against, n, rule), "SPRT", True)
+                    return Rate(self.rate, low, high, bound, wald_p_value(against, n, rule), "SPRT", True, "anytime-valid")
             return Rate(self.rate, low, high, bound, p, "anytime-valid", True)
         return self._fixed(k, n, lost, claim, alpha, threshold, "exact binomial")
 

@@ -63,5 +63,5 @@ def _all(answers: Answers, by: str, design: Mapping[str, Any], way: str) -> pd.D
         rate=np.where(resolved > 0, hits / np.maximum(resolved, 1), np.nan), low=ends.low, high=ends.high,
         bound=upper_bound(against, n, alpha) if claim == "below" else lower_bound(against, n, alpha),
         p_value=p_value(against, n, design["threshold"], claim),
-        method="exact binomial" if by == "prompt" or way == "joint" else "exact binomial, pooled", exact=True,
+        method=(name := "exact binomial" if by == "prompt" or way == "joint" else "exact binomial, pooled"), interval_method=name, exact=True,
     )  # fmt: skip

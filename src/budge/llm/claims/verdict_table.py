@@ -20,9 +20,12 @@ __all__ = ["SPLIT", "TABLE", "Verdicts"]
 #: Columns of the table; rates and differences are shares (0.05 is five percentage points).
 TABLE = (
     "model", "interaction", "base_rate", "n", "hits", "unresolved", "rate", "delta", "delta_low", "delta_high", "low", "high", "bound",
-    "p_value", "p_adjusted", "verdict", "method", "exact", "delta_method",
+    "p_value", "p_adjusted", "verdict", "method", "interval_method", "exact", "delta_method", "rate_over", "base_rate_over", "delta_over",
 )  # fmt: skip
-SPLIT = ("n", "hits", "unresolved", "rate", "low", "high", "bound", "p_value", "p_adjusted", "verdict", "method", "exact")
+SPLIT = (
+    "n", "hits", "unresolved", "rate", "low", "high", "bound", "p_value", "p_adjusted", "verdict", "method", "interval_method", "exact", "rate_over",
+)  # fmt: skip
+_MARK = "†"
 _FALSE = "on average at most {} of the claims made for a model are false ({})"
 _ANY = "the probability of any false claim for a model is at most {} ({})"
 _ERROR = {
@@ -67,6 +70,7 @@ class Verdicts:
         many = f" ({info['prompts']:,} of them)" if info["prompts"] and info["over"] == "these" else ""
         words, how = _ERROR[info["adjust"]]
         error = words.format(percent(info["alpha"]), how)
+        raw = "" if info["adjust"] == "none" else ", not adjusted: all have to be shown"
         lines = [f"Claim: over {whom}{many}, the rate of hits is {sign} {tau}; {error}."]
         for model, part in self.table.groupby("model", sort=False):
             base = part["base_rate"].iloc[0]
@@ -75,12 +79,13 @@ class Verdicts:
             if len(part) > 1:
                 whole = self.every.loc[self.every["model"] == model].iloc[0]
                 yes = "shown" if whole["shown"] else "not shown"
-                lines.append(f"  Under every one of these {len(part)}: {sign} {tau} is {yes} ({_p_is(whole['p_value'])}).")
+                lines.append(f"  Under every one of these {len(part)}: {sign} {tau} is {yes} ({_p_is(whole['p_value'])}{raw}).")
         if not info["complete"]:
             lines.append("The run is incomplete: draws that were planned and not answered count as unresolved.")
         if int(self.table["unresolved"].sum()):
             lines.append(
-                "Unresolved answers are counted against the claim: each verdict holds however they would have turned out."
+                "Unresolved answers are counted against the claim: each verdict holds however they would have turned out. "
+                "Rates among those resolved leave them out; intervals and p-values do not."
             )
         if not bool(self.table["exact"].all()):
             lines.append("The clustered method is approximate: its error can exceed alpha a little.")
@@ -100,15 +105,34 @@ class Verdicts:
             if row.verdict != "inconclusive"
             else f"not shown to be {info['claim']} {percent(info['threshold'])}"
         )
-        lost = f", {row.unresolved} unresolved" if row.unresolved else ""
-        rate = "no rate" if math.isnan(row.rate) else percent(round(row.rate, 4))
+        counted = f"{row.hits:,} of {row.n:,} hit"
+        if row.unresolved:
+            counted = f"{row.hits:,} of {row.n - row.unresolved:,} resolved hit ({row.unresolved:,} of {row.n:,} unresolved)"
+        among = " among those resolved"
+        if math.isnan(row.rate):
+            rate = "no rate"
+        else:
+            rate = percent(round(row.rate, 4)) + (among if row.unresolved else "")
+            if info["labelled"] is not None:
+                rate = f"corrected for the judge {rate}"
+            elif abs(row.rate * (row.n - row.unresolved) - row.hits) > 1e-6:  # prompts that were drawn more often count no more
+                rate = f"mean over prompts {rate}"
         moved = (
             ""
             if math.isnan(row.delta)
-            else f", {_points(row.delta)} from base ({_points(row.delta_low)} to {_points(row.delta_high)})"
+            else f", {_points(row.delta)} from base{among if row.delta_over == 'resolved answers' else ''} "
+            f"({_points(row.delta_low)} to {_points(row.delta_high)})"
         )
         ends = f"between {percent(round(row.low, 4))} and {percent(round(row.high, 4))}"
-        return f"{row.interaction}: {shown} ({_p_is(row.p_adjusted)}). {row.hits} of {row.n} hit{lost}: {rate}, {ends}{moved}; {row.method}."
+        how = row.method if row.interval_method == row.method else f"{row.method}, interval: {row.interval_method}"
+        p = ("" if info["adjust"] == "none" else "adjusted ") + _p_is(row.p_adjusted)
+        return f"{row.interaction}: {shown} ({p}). {counted}: {rate}, {ends}{moved}; {how}."
+
+    @property
+    def footnote(self) -> str:
+        """What the mark in the paper's table means; empty where nothing is marked."""
+        marked = (self.table[["base_rate_over", "delta_over"]] == "resolved answers").any(axis=None)
+        return f"{_MARK} among resolved answers; p-values count the unresolved ones against the claim." if marked else ""
 
     def wide(self) -> pd.DataFrame:
         """The paper's table: a row a model; its base rate, and for each interaction the difference and the adjusted p-value."""
@@ -117,45 +141,56 @@ class Verdicts:
         for model, part in self.table.groupby("model", sort=False):
             found = part.set_index("interaction")
             base = part["base_rate"].iloc[0]
-            row = {"model": model, "base rate": "–" if math.isnan(base) else f"{100 * base:.1f}%"}
+            row = {"model": model, "base rate": "–" if math.isnan(base) else f"{100 * base:.1f}%{_mark(part['base_rate_over'].iloc[0])}"}
             for word in words:
                 there = word in found.index
-                row[f"Δ {word}"] = _points(found.loc[word, "delta"]) if there else "–"
-                row[f"p {word}"] = _p(found.loc[word, "p_adjusted"]) if there else "–"
+                if word != self.info["base"]:
+                    row[f"Δ {word}"] = _points(found.loc[word, "delta"]) + _mark(found.loc[word, "delta_over"]) if there else "–"
+                row[f"{self._p_word} {word}"] = _p(found.loc[word, "p_adjusted"]) if there else "–"
             rows.append(row)
         return pd.DataFrame(rows)
+
+    @property
+    def _p_word(self) -> str:
+        return "p" if self.info["adjust"] == "none" else "adjusted p"
 
     def to_markdown(self) -> str:
         """The paper's table in Markdown."""
         wide = self.wide()
         head = "| " + " | ".join(_cell(name) for name in wide.columns) + " |\n|" + "---|" * len(wide.columns) + "\n"
-        return head + "".join("| " + " | ".join(_cell(value) for value in row) + " |\n" for row in wide.itertuples(index=False))
+        note = f"\n{_cell(self.footnote)}\n" if self.footnote else ""
+        return head + "".join("| " + " | ".join(_cell(value) for value in row) + " |\n" for row in wide.itertuples(index=False)) + note
 
     def to_latex(self) -> str:
         """The paper's table in LaTeX (with booktabs); p-values of claims that are not shown are in italics."""
         words = list(dict.fromkeys(self.table["interaction"]))
         sign = "<" if self.info["claim"] == "below" else ">"
         tau = f"{100 * self.info['threshold']:.1f}\\%"
+        p_word = self._p_word.removesuffix("p") + "$p$"
         lines = [f"\\begin{{tabular}}{{l{'c' * (1 + 2 * len(words))}}}", "\\toprule"]
         lines.append(" & " + "".join(f" & \\multicolumn{{2}}{{c}}{{{_tex(word)}}}" for word in words) + " \\\\")
         lines.append("".join(f"\\cmidrule(lr){{{3 + 2 * i}-{4 + 2 * i}}}" for i in range(len(words))))
-        lines.append("Model & Base rate" + f" & $\\Delta$ & $p$ (${sign}{tau}$)" * len(words) + " \\\\")
+        lines.append("Model & Base rate" + f" & $\\Delta$ & {p_word} (${sign}{tau}$)" * len(words) + " \\\\")
         lines.append("\\midrule")
         for model, part in self.table.groupby("model", sort=False):
             found = part.set_index("interaction")
             base = part["base_rate"].iloc[0]
-            row = f"{_tex(str(model))} & " + ("--" if math.isnan(base) else f"{100 * base:.1f}\\%")
+            row = f"{_tex(str(model))} & " + ("--" if math.isnan(base) else f"{100 * base:.1f}\\%{_tex_mark(part['base_rate_over'].iloc[0])}")
             for word in words:
                 if word not in found.index:
                     row += " & -- & --"
                     continue
                 at = found.loc[word]
                 p = f"${_p(at['p_adjusted']).replace(' ', '')}$"
-                row += f" & {_tex(_points(at['delta'])).replace('−', '$-$')} & " + (
+                row += f" & {_tex(_points(at['delta'])).replace('−', '$-$')}{_tex_mark(at['delta_over'])} & " + (
                     p if at["verdict"] != "inconclusive" else f"\\textit{{{p}}}"
                 )
             lines.append(row + " \\\\")
-        return "\n".join([*lines, "\\bottomrule", "\\end{tabular}"]) + "\n"
+        lines.append("\\bottomrule")
+        if self.footnote:
+            note = _tex(self.footnote.removeprefix(_MARK).lstrip())
+            lines.append(f"\\multicolumn{{{2 + 2 * len(words)}}}{{l}}{{\\footnotesize $^{{\\dagger}}$ {note}}} \\\\")
+        return "\n".join([*lines, "\\end{tabular}"]) + "\n"
 
     def plot(self) -> Figure:
         """A forest plot: each rate with its interval, the base rate and the threshold."""
@@ -177,6 +212,14 @@ class Verdicts:
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return [{str(key): plain(value) for key, value in row.items()} for row in table.to_dict("records")]
+
+
+def _mark(share: str) -> str:
+    return _MARK if share == "resolved answers" else ""
+
+
+def _tex_mark(share: str) -> str:
+    return r"$^{\dagger}$" if _mark(share) else ""
 
 
 def _points(value: float) -> str:

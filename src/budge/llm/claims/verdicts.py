@@ -26,8 +26,10 @@ from budge.stats._checks import claim_of, fraction, one_of, whole
 
 __all__ = ["answers_of", "from_counts", "scheme_of", "test"]
 
-#: Model, interaction, what was seen, the base rate, the difference from it.
-_Cell: TypeAlias = tuple[str, str, Evidence, float | None, Contrast | None]
+#: Model, interaction, what was seen, the base rate, its unresolved answers, the difference from it.
+_Cell: TypeAlias = tuple[str, str, Evidence, float | None, int, Contrast | None]
+#: What a rate is a share of, where answers are unresolved and where none is. Tests and intervals count them all.
+_SHARES = ("resolved answers", "all answers")
 
 
 def test(
@@ -105,15 +107,17 @@ def test(
             None if reference is None else Evidence.of(reference, way, rule and {"kind": "anytime-valid"}).planned(answers.info)
         )
         rate = known.get(model) if before is None else found_rate(before, design, labelled).rate
+        lost = 0 if before is None else before.tested(over, design["method"])[2]
         for word in tested:
             part = groups.get((model, word))
             if part is not None:
                 seen = Evidence.of(part, way, rule).planned(answers.info)
                 ends = None if word == name else against_base(part, seen, reference, before, rate, design, labelled)
-                cells.append((model, word, seen, None if word == name else rate, ends))
+                cells.append((model, word, seen, None if word == name else rate, lost, ends))
     info = {
         "source": "answers",
         "scheme": way,
+        "base": name,
         "sequential": rule,
         "prompts": prompts_of(answers.info) or int(answers.table["prompt"].nunique()),
         "complete": bool(answers.info.get("complete", True)),
@@ -160,11 +164,11 @@ def from_counts(
         )
     cells: list[_Cell] = []
     for model, row in counts.items():
-        rate, reference = None, None
+        rate, reference, lost = None, None, 0
         if base in row:
             if isinstance(row[base], tuple | list):
                 reference = _counted(row[base], f"{model}.{base}", over)
-                rate = found_rate(reference, design, labelled).rate
+                rate, lost = found_rate(reference, design, labelled).rate, reference.total[1]
             else:
                 rate = fraction(row[base], f"{model}.{base}", zero=True, one=True)
         for word, triple in row.items():
@@ -178,7 +182,7 @@ def from_counts(
                     )
                 else:
                     ends = shifted(seen, rate, design, labelled)
-                cells.append((model, word, seen, rate, ends))
+                cells.append((model, word, seen, rate, lost, ends))
     if not cells:
         raise DataError(
             "no interaction has counts", where="counts", got=counts, remedy='{"model": {"base": 0.2, "typos": (3, 50)}}'
@@ -186,7 +190,7 @@ def from_counts(
     return _judged(
         cells,
         design,
-        {"source": "counts", "scheme": "joint", "sequential": None, "prompts": None, "complete": True},
+        {"source": "counts", "scheme": "joint", "base": base, "sequential": None, "prompts": None, "complete": True},
         labelled,
         None,
     )
@@ -278,15 +282,17 @@ def _judged(
     split: Callable[[str], pd.DataFrame] | None,
 ) -> Verdicts:
     rows = []
-    for model, word, seen, rate, ends in cells:
+    for model, word, seen, rate, lost, ends in cells:
         against = ends or Contrast(None, np.nan, np.nan, None, None, "")
         rows.append(
             {
-                "model": model, "interaction": word, "base_rate": rate, **row_of(seen, design, labelled), "delta": against.estimate,
+                "model": model, "interaction": word, "base_rate": rate, "base_unresolved": lost, **row_of(seen, design, labelled), "delta": against.estimate,
                 "delta_low": against.low, "delta_high": against.high, "delta_method": against.method,
             }
         )  # fmt: skip
     table = _decided(pd.DataFrame(rows), design)
+    alone = table["interaction"] == info["base"]  # nothing but the base was asked: its rate is the base rate, and there is no difference
+    table.loc[alone, "base_rate"] = table.loc[alone, "rate"]
     every = []
     for name, part in table.groupby("model", sort=False):
         p = certify(part["p_value"], design["alpha"])
@@ -304,6 +310,11 @@ def _decided(table: pd.DataFrame, design: Mapping[str, Any]) -> pd.DataFrame:
     if "delta" in table:  # by definition, also where pairs with an unresolved answer were left out of one of them
         both = (table["rate"] - table["base_rate"]).astype(float)
         table["delta"] = both.where(both.notna(), table["delta"])
+    table["rate_over"] = np.where(table["unresolved"] > 0, *_SHARES)
+    if "delta" in table:
+        table["base_rate_over"] = np.where(table["base_unresolved"] > 0, *_SHARES)
+        either = np.where((table["unresolved"] > 0) | (table["base_unresolved"] > 0), *_SHARES)
+        table["delta_over"] = np.where(table["delta"].isna(), "", either)
     table["p_adjusted"] = table.groupby("model", sort=False)["p_value"].transform(
         lambda p: adjusted(p.to_numpy(), design["adjust"])
     )
