@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 import zipfile
 from collections import Counter
@@ -338,12 +339,21 @@ def test_a_cap_on_cost_is_never_passed(tmp_path: Path) -> None:
     prices = {"fake": (2.0, 10.0)}  # a call: 10 tokens in, 5 out
     each = (10 * 2.0 + 5 * 10.0) / 1e6
     with fake_server() as fake:
-        most = (2.0 * (256 + 20) + 10.0 * 8) / 1e6  # what a call reserves, roughly
-        run = ask(fake, n=20, folder=tmp_path / "run", max_cost=20 * each + most, prices=prices, max_tokens=8, concurrency=4)
-        assert "cap" in run.incomplete
+        most = (2.0 * (128 + 23) + 10.0 * 8) / 1e6  # the most that a call reserves
+        cap = 20 * each + most
+        run = ask(fake, n=20, folder=tmp_path / "run", max_cost=cap, prices=prices, max_tokens=8, concurrency=8)
         assert run.cost == pytest.approx(len(fake.asked) * each)
-        assert 0 < len(fake.asked) <= 40
-        assert run.cost <= 20 * each + most
+        assert cap - most - each < run.cost <= cap  # calls under way are waited for: less than one reservation is left
+        told = re.fullmatch(
+            r"(\S+) was spent and the next call may cost up to (\S+), the cap is (\S+) \(with (\S+) it could be made\)", run.incomplete
+        )
+        assert told is not None, run.incomplete
+        spent, reserve, _, enough = map(float, told.groups())
+        assert spent == pytest.approx(run.cost, rel=1e-3)
+        assert spent + reserve > cap
+        asked = len(fake.asked)
+        assert ask(fake, n=20, folder=tmp_path / "run", max_cost=enough, prices=prices, max_tokens=8).asked > 0
+        assert len(fake.asked) > asked
         rest = ask(fake, n=20, folder=tmp_path / "run", max_cost=1.0, prices=prices, max_tokens=8)
     assert not rest.incomplete
     assert rest.cost == pytest.approx(40 * each)

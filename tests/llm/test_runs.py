@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -181,6 +182,42 @@ def test_a_run_that_is_killed_asks_no_answered_draw_again(tmp_path: Path) -> Non
         assert len(fake.asked) == size
     assert llm.load(folder).table.equals(run.answers.table)
     assert list((folder / "logs").glob("*.eval"))  # Inspect's own logs are kept
+
+
+def test_the_caps_hold_over_kills_with_calls_under_way(tmp_path: Path) -> None:
+    """Two kills while three calls wait for their answers: these calls count, and cost the most that they can have cost."""
+    held = threading.Event()
+
+    def slow(number: int, body: dict[str, Any], handler: Any) -> bytes:
+        held.wait(20)
+        return completion(truth(body))
+
+    prices = {"fake": (1.0, 1.0)}
+    for name, cap in (("calls", {"max_calls": 10}), ("cost", {"max_cost": 0.0031, "prices": prices})):
+        folder = tmp_path / name
+        held.clear()
+        with fake_server(slow) as fake:
+            script = CHILD.format(kit=str(Path(__file__).parent), url=fake.url, folder=str(folder))
+            for kills in (1, 2):
+                child = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.PIPE)
+                until = time.monotonic() + 120
+                while len(fake.asked) < 3 * kills and child.poll() is None and time.monotonic() < until:
+                    time.sleep(0.005)
+                assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
+                os.kill(child.pid, signal.SIGKILL)
+                child.communicate()
+            assert len(fake.asked) == 6
+            held.set()
+            run = ask(fake, models=llm.ChatModel("fake", fake.url), n=24, folder=folder, concurrency=3, **cap)
+        assert run.incomplete
+        assert run.calls == len(fake.asked)
+        if name == "calls":
+            assert (run.calls, run.asked, len(run.answers)) == (10, 4, 4)
+        else:  # 128 tokens of frame, 13 to 23 bytes, 256 tokens of answer: no more than 6 * 407e-6 for the lost ones
+            lost = run.cost - run.asked * 15e-6
+            assert 6 * 397e-6 <= lost <= 6 * 407e-6
+            assert run.asked > 10  # what is left is spent, all but less than one reservation
+            assert 0.0031 - 407e-6 < run.cost <= 0.0031
 
 
 def test_what_is_answered_and_not_judged_is_only_judged(tmp_path: Path) -> None:
@@ -415,6 +452,8 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "a cap on cost without prices": ({"max_cost": 1.0}, DesignError, "prices"),
     "a strange price": ({"prices": {"fake": (1, -1)}}, DesignError, "million"),
     "the price of another model": ({"prices": {"fakt": (1, 1)}}, DesignError, "fake"),
+    "an interaction named base": ({"ways": {"base": Shout()}}, InputError, "the name base is reserved"),
+    "a label base": ({"ways": ["base = case(upper)"]}, InputError, "the name base is reserved"),
     "nothing to ask": ({"ways": {}, "base": False}, InputError, "nothing to ask"),
 }  # fmt: skip
 

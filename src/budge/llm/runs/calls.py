@@ -9,9 +9,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from budge.errors import MissingDependencyError, ModelError
+from budge.errors import BudgeError, MissingDependencyError, ModelError
 from budge.llm.runs.chat_models import ChatModel
-from budge.llm.runs.meter import CapReachedError, Meter, Usage
+from budge.llm.runs.meter import CapReachedError, Meter, Ticket, Usage
 from budge.llm.runs.patience import Patience
 from budge.llm.runs.steps import GaveUpError, Reply
 from budge.models.transport import Transport
@@ -41,9 +41,10 @@ class Options:
 
 @dataclass
 class _Question:
-    """One call under way: how often it was tried, and what the server sent last."""
+    """One call under way: how often it was tried, what the server sent last, and the leave to send the first try."""
 
     tries: int = 0
+    ticket: Ticket | None = None
     seen: Any = None
 
 
@@ -94,7 +95,8 @@ class Calls:
             seed=seed if options.send_seed else None, max_connections=options.concurrency,
             max_retries=options.patience.attempts - 1, attempt_timeout=options.patience.timeout,
         )  # fmt: skip
-        question = _Question()
+        # Here and not in `generate`, where Inspect's clock runs already: this may wait for other calls.
+        question = _Question(ticket=await self.meter.take(model or role, text, options.max_tokens))
         token = _question.set(question)
         try:
             output = await target.generate([ChatMessageUser(content=text)], config=config, cache=False)
@@ -102,6 +104,8 @@ class Calls:
             return self._failed(_last(error), error, model or role, question.tries)
         finally:
             _question.reset(token)
+            if question.ticket is not None:
+                self.meter.settle(question.ticket, None)
         told = output.usage
         known = told is not None and (told.input_tokens or told.output_tokens)
         usage = _usage(told) if known else self._most(text)
@@ -118,6 +122,8 @@ class Calls:
         """What a call that raised amounts to: no answer in what came, nothing for now, or the end."""
         if isinstance(last, CapReachedError):
             last.calls = tries
+            raise last
+        if isinstance(last, BudgeError):  # of ours: the journal cannot be written
             raise last
         if isinstance(last, _GarbledError):
             return Reply("", Usage(known=False), tries, last.why, last.raw)
@@ -178,8 +184,9 @@ class Calls:
 
         async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
             text = "\n".join(message.text for message in input)
-            reserve = self.meter.take(label, text, self.options.max_tokens)
             question = _question.get(_Question())
+            ticket = question.ticket or await self.meter.take(label, text, self.options.max_tokens)
+            question.ticket = None
             question.tries, question.seen = question.tries + 1, None
             usage: Usage | None = None
             try:
@@ -198,7 +205,7 @@ class Calls:
             except Exception as error:
                 raise self._told(error, judge_retry) from None
             finally:
-                self.meter.settle(reserve, label, usage)
+                self.meter.settle(ticket, usage)
 
         class Wait(wait_base):
             def __call__(self, retry_state: Any) -> float:
@@ -220,7 +227,7 @@ class Calls:
     def _told(self, error: Exception, judge_retry: Any) -> Exception:
         """The provider's error in our words: passing, garbled, or final; without keys."""
         _forget_call()
-        if isinstance(error, _GarbledError | CapReachedError):
+        if isinstance(error, _GarbledError | CapReachedError | BudgeError):
             return error
         message = self.redact(f"{type(error).__name__}: {error}")
         if isinstance(error, json.JSONDecodeError):

@@ -97,7 +97,10 @@ def design_of(
         remedy = "n= for joint draws (`llm.plan_calls` says how many), per_prompt= for draws of each prompt"
         raise DesignError("give either n or per_prompt", where="n", got=[n, per_prompt], remedy=remedy)
     ways = _named(interactions)
-    names = (*(() if BASE in ways or not base else (BASE,)), *ways)
+    if BASE in ways:
+        remedy = "give this interaction another name: 'mine = misspell(0.1)' on the command line, a dict or label= in Python"
+        raise InputError("the name base is reserved for the prompts as they stand", where="interactions", got=BASE, remedy=remedy)
+    names = (*((BASE,) if base else ()), *ways)
     if not names:
         raise InputError("nothing to ask: no interaction is given and base is False", where="interactions")
     return Design(

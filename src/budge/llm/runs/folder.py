@@ -17,6 +17,7 @@ from budge.audit.journal import Journal
 from budge.audit.journal_file import make_folder
 from budge.errors import StorageError
 from budge.llm.answers import Answers
+from budge.llm.runs.meter import ENDED, STARTED
 
 __all__ = ["ANSWERS", "LOGS", "RECORD", "Store", "load", "save"]
 
@@ -29,7 +30,11 @@ class Store:
 
     def __init__(self, journal: Journal | None = None):
         self._journal = journal
-        self._records: dict[str, dict[str, Any]] = journal.done() if journal is not None else {}
+        self._records: dict[str, dict[str, Any]] = {}
+        self.calls: dict[str, dict[str, dict[str, Any]]] = {STARTED: {}, ENDED: {}}
+        for key, record in journal.items() if journal is not None else ():
+            kind, _, number = key.partition(" ")
+            self.calls.get(kind, self._records)[number if kind in self.calls else key] = record
 
     def get(self, key: str) -> dict[str, Any] | None:
         """What is kept under the key."""
@@ -40,6 +45,11 @@ class Store:
         if self._journal is not None:
             self._journal.write({key: record})
         self._records[key] = record
+
+    def note(self, key: str, record: dict[str, Any]) -> None:
+        """Keep that a call was started or has ended, for who goes on after a kill; it is no record of a draw."""
+        if self._journal is not None:
+            self._journal.write({key: record})
 
     def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """All records."""

@@ -1,24 +1,31 @@
-"""Calls and their cost: counted as they leave, and stopped before a cap is passed."""
+"""Calls and their cost: counted before they leave, and stopped before a cap is passed, also after a kill."""
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from budge.errors import DesignError, nearest
 
-__all__ = ["CapReachedError", "Meter", "Usage", "check_prices"]
+__all__ = ["ENDED", "STARTED", "CapReachedError", "Meter", "Ticket", "Usage", "check_prices"]
 
+#: The first words of the keys under which calls are kept.
+STARTED, ENDED = "started", "ended"
 _MILLION = 1e6
-_FRAME_TOKENS = 256  # what a chat template may add to the text of a prompt
+_FRAME_TOKENS = 128  # what a chat template may add to the text of a prompt
 
 
 class CapReachedError(Exception):
-    """The next call could pass a cap: nothing more is asked. `calls` were made for the draw before."""
+    """The next call could pass a cap: nothing more is asked. `calls` were made for the draw before; `option` is the cap's name."""
 
     calls = 0
+
+    def __init__(self, message: str, option: str = ""):
+        super().__init__(message)
+        self.option = option
 
 
 @dataclass(frozen=True)
@@ -30,12 +37,22 @@ class Usage:
     known: bool = True
 
 
+@dataclass(frozen=True)
+class Ticket:
+    """One call that may be made: its number in the run, who is asked, and the most that it can use."""
+
+    number: int
+    model: str
+    most: Usage
+
+
 @dataclass
 class Meter:
     """What this run has asked and paid, earlier calls on the same folder included.
 
     A call reserves the most that it can cost (no tokenizer makes more tokens than bytes) until its usage is known, so that the
-    cap on cost holds with many calls under way.
+    cap on cost holds with many calls under way. `note` keeps each call for good before it is sent and again when it is done: a
+    call that was under way when the process was killed counts as made, at the most that it can have cost.
     """
 
     max_calls: int | None = None
@@ -44,25 +61,50 @@ class Meter:
     calls: int = 0
     cost: float = 0.0
     asked: int = 0  # by this process
-    _reserved: float = 0.0
+    note: Callable[[str, dict[str, Any]], None] = lambda key, record: None
+    _under_way: dict[int, float] = field(default_factory=dict)
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
-    def take(self, model: str, text: str, max_tokens: int) -> float:
-        """Before a call: count it and reserve its cost, or raise if it could pass a cap."""
-        reserve = self.price(model, Usage(len(text.encode("utf-8", "replace")) + _FRAME_TOKENS, max_tokens))
-        if self.max_calls is not None and self.calls >= self.max_calls:
-            raise CapReachedError(f"{self.calls} calls were made, the cap is {self.max_calls}")
-        if self.max_cost is not None and self.cost + self._reserved + reserve > self.max_cost:
-            raise CapReachedError(f"{self.cost:.6g} was spent, and the next call could pass the cap of {self.max_cost:g}")
-        self.calls += 1
-        self.asked += 1
-        self._reserved += reserve
-        return reserve
+    async def take(self, model: str, text: str, max_tokens: int) -> Ticket:
+        """Before a call: count it and reserve its cost. Waits for calls under way where they might leave room; raises where not."""
+        most = Usage(len(text.encode("utf-8", "replace")) + _FRAME_TOKENS, max_tokens, known=False)
+        reserve = self.price(model, most)
+        while True:
+            if self.max_calls is not None and self.calls >= self.max_calls:
+                made = "1 call was made" if self.calls == 1 else f"{self.calls} calls were made"
+                raise CapReachedError(f"{made}, the cap is {self.max_calls}", "max_calls")
+            if self.max_cost is None or self.cost + sum(self._under_way.values()) + reserve <= self.max_cost:
+                break
+            if not self._under_way:
+                least = _rounded_up(self.cost + reserve)
+                what = f"{self.cost:.4g} was spent and the next call may cost up to {reserve:.4g}, the cap is {self.max_cost:g}"
+                raise CapReachedError(f"{what} (with {least} it could be made)", "max_cost")
+            place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(place)
+            await place
+        ticket = Ticket(self.calls + 1, model, most)
+        self.note(f"{STARTED} {ticket.number:09d}", {"model": model, "most": [most.input, most.output]})
+        self.calls, self.asked = self.calls + 1, self.asked + 1
+        self._under_way[ticket.number] = reserve
+        return ticket
 
-    def settle(self, reserve: float, model: str, usage: Usage | None) -> None:
+    def settle(self, ticket: Ticket, usage: Usage | None) -> None:
         """After it: the true cost instead of the reserved one; nothing where the call failed."""
-        self._reserved -= reserve
-        if usage is not None:
-            self.cost += self.price(model, usage) if usage.known else reserve
+        reserve = self._under_way.pop(ticket.number)
+        used = Usage() if usage is None else usage if usage.known else ticket.most
+        self.cost += reserve if used is ticket.most else self.price(ticket.model, used)
+        waiting, self._waiting = self._waiting, []
+        for place in waiting:
+            if not place.done():
+                place.set_result(None)
+        self.note(f"{ENDED} {ticket.number:09d}", {"used": [used.input, used.output]})
+
+    def count_again(self, started: Mapping[str, Mapping[str, Any]], ended: Mapping[str, Mapping[str, Any]]) -> None:
+        """Calls and cost of earlier processes, from what `note` kept; by number. One that never ended cost the most it can have."""
+        self.calls = max((int(number) for number in started), default=0)
+        for number, record in started.items():
+            into, out = ended[number]["used"] if number in ended else record["most"]
+            self.cost += self.price(str(record["model"]), Usage(into, out))
 
     def price(self, model: str, usage: Usage) -> float:
         """What the tokens cost; 0 for a model without a price."""
@@ -90,6 +132,12 @@ def check_prices(prices: Any, names: list[str], *, needed: bool) -> dict[str, tu
     if needed and missing:
         raise DesignError("a cap on cost needs the price of every model", where="prices", got=missing[0])
     return checked
+
+
+def _rounded_up(value: float) -> str:
+    """Three digits, none of them too small."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2) if value > 0 else 1.0
+    return f"{math.ceil(value / step - 1e-9) * step:.3g}" if value > 0 else "0"
 
 
 def _price(value: object) -> bool:

@@ -19,7 +19,7 @@ from budge.llm.prompts import Prompt, Prompts
 from budge.llm.runs.design import Design, amount, count, design_of, rule_key
 from budge.llm.runs.draws import Draw
 from budge.llm.runs.folder import LOGS, Store, save
-from budge.llm.runs.meter import Meter, Usage, check_prices
+from budge.llm.runs.meter import ENDED, STARTED, Meter, check_prices
 from budge.llm.runs.patience import Patience
 from budge.llm.runs.steps import Steps
 from budge.llm.runs.stops import Stop, needed, stop_of
@@ -175,7 +175,8 @@ def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, 
             return _work(design, meter, None, Store(), Path(logs), identity, progress)
     with Journal.open(folder, identity, overwrite=overwrite) as journal:
         store = Store(journal)
-        _count_again(store, meter)
+        meter.count_again(store.calls[STARTED], store.calls[ENDED])
+        meter.note = store.note
         result = _work(design, meter, folder, store, folder / LOGS, identity, progress)
         if not result.incomplete and not journal.complete:
             journal.finish()
@@ -285,11 +286,3 @@ def _result(
         tuple(steps.gave_up),
     )  # fmt: skip
 
-
-def _count_again(store: Store, meter: Meter) -> None:
-    """Calls and cost of earlier processes on this folder."""
-    for _, record in store.items():
-        meter.calls += int(record.get("calls", 0))
-        if "usage" in record:
-            into, out, known = record["usage"]
-            meter.cost += meter.price(str(record["model"]), Usage(into, out, known))

@@ -151,7 +151,7 @@ class Steps:
 
     async def _rewrite(self, draw: Draw, call: Call) -> str | Reply:
         """The text to send; a reply where the model that rewrites gave none."""
-        if draw.interaction == BASE and BASE not in self.interactions:
+        if draw.interaction == BASE:
             return draw.prompt.text
         key = f"rewrite {draw.rewrite_key}"
         async with self._locks.setdefault(key, asyncio.Lock()):  # models share the rewrite, and ask for it at the same time
