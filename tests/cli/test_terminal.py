@@ -281,3 +281,137 @@ def test_tables_show_names_as_they_are(capsys: pytest.CaptureFixture[str]) -> No
     assert "–" in text
     assert "… and 15 more" in text
     assert not [c for c in text if not c.isprintable() and c != "\n"]
+
+
+# -- outputs that take no more, narrow terminals -------------------------------------------------------------------------
+
+
+def test_a_closed_pipe_is_no_failed_gate() -> None:
+    child = subprocess.Popen([sys.executable, "-c", CALL, "plan", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    said = child.stderr.read()
+    child.stderr.close()
+    assert (child.wait(), said) == (3, "")
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_full_disk_is_one_line(more: list[str]) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("needs /dev/full")
+    with full.open("w") as out:
+        done = subprocess.run([sys.executable, "-c", CALL, "plan", *more], stdout=out, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 3
+    assert done.stderr.startswith("budge: standard output: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_narrow_terminal_hides_columns_and_cuts_no_number() -> None:
+    rows = pd.DataFrame(
+        {
+            "person": ["P001", "P002"], "prediction": [0, 1], "status": ["ok", "ok"], "method": ["sample", "exact"], "n": [1000, 24],
+            "hits": [123, 4], "unresolved": [0, 0], "rho": [0.1234, 0.1667], "low": [0.1111, 0.1667], "high": [0.2222, 0.1667],
+            "p_value": [0.000123, None], "p_adjusted": [0.000246, None], "verdict": ["inconclusive", "above"],
+        }
+    )  # fmt: skip
+    some, hidden = shown.fitting(rows, 80)
+    assert hidden[:2] == ["unresolved", "p_value"]
+    assert {"person", "rho", "low", "high", "verdict"} <= set(some.columns)
+    assert sum(max(len(c), *(len(shown._cell(v)) for v in some[c])) + 2 for c in some.columns) - 2 <= 80
+    assert shown.fitting(rows, 140)[1] == []
+    assert {"person", "rho", "verdict"} <= set(shown.fitting(rows, 30)[0].columns)
+    code, text = on_terminal("demo", "--people", "20", env={"COLUMNS": "30", "NO_COLOR": "1"})
+    assert code == 0
+    assert "(not shown on 30 columns: " in text
+
+
+# -- people by name, several models ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def loans(tmp_path: Path) -> Path:
+    skops = pytest.importorskip("skops.io", reason="skops is in the `models` extra")
+    linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is in the `models` extra")
+    people = pd.DataFrame({"name": [f"p{i}" for i in range(12)], "a": [i % 10 for i in range(12)], "b": [i % 4 for i in range(12)], "sex": ["f", "m"] * 6})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "im.yaml").write_text(
+        "budge: 1\nfeatures:\n  a: {type: integer, bounds: [0, 9], max_increase: 2}\n  b: {type: integer, bounds: [0, 3]}\n"
+    )
+    for name, y in (("one", people["a"] > 5), ("two", people["b"] > 1)):
+        skops.dump(linear.LogisticRegression().fit(people[["a", "b"]], y.astype(int)), tmp_path / f"{name}.skops")
+    return tmp_path
+
+
+def test_people_have_their_names_and_models_theirs(loans: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    import budge
+
+    base = ["audit", str(loans / "im.yaml"), str(loans / "people.csv"), "--target", "1", "--id", "name", "--drop", "sex"]
+    both = ["--model", f"one={loans / 'one.skops'}", "--model", f"two={loans / 'two.skops'}"]
+    assert main([*base, *both, "-o", str(loans / "run"), "--by", "sex"]) == 0
+    told = capsys.readouterr().out
+    assert "By sex, one:" in told
+    assert "By sex, two:" in told
+    run = budge.Audit.load(loans / "run")
+    assert run.models == ("one", "two")
+    people = pd.read_csv(loans / "people.csv").set_index("name").drop(columns="sex")
+    direct = budge.audit({n: str(loans / f"{n}.skops") for n in ("one", "two")}, people, budge.InteractionModel.from_file(loans / "im.yaml"), target=1)
+    pd.testing.assert_frame_equal(run.table[["model", "rho", "verdict"]], direct.table[["model", "rho", "verdict"]], check_names=False, check_index_type=False)
+    data = ["--data", str(loans / "people.csv"), "--id", "name"]
+    assert main(["report", str(loans / "run"), *data, "--by", "sex", "-q"]) == 2
+    assert "--drop" in capsys.readouterr().err
+    assert main(["report", str(loans / "run"), *data, "--drop", "sex", "--by", "sex", *both, "--people", "4", "-q"]) == 0
+    assert "p11" in (loans / "run" / "report.html").read_text(encoding="utf-8")
+    capsys.readouterr()
+    assert main([*base, "--model", str(loans / "one.skops"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert list(record["info"]["models"]) == ["model"]
+    assert record["table"][3]["person"] == "p3"
+    assert main(["serve", str(loans / "run"), *data, *both, "-q", "--no-open"]) == 2
+    assert "--drop" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("column", "said"), [("sex", "2 names occur more than once"), ("nmae", "did you mean 'name'?"), ("gap", "1 person has no name")])
+def test_names_that_name_nobody(loans: Path, capsys: pytest.CaptureFixture[str], column: str, said: str) -> None:
+    people = pd.read_csv(loans / "people.csv")
+    people["gap"] = [None, *range(11)]
+    people.to_csv(loans / "people.csv", index=False)
+    given = ["audit", str(loans / "im.yaml"), str(loans / "people.csv"), "--target", "1", "--id", column, "--model", str(loans / "one.skops")]
+    assert main(given) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_remedies_are_for_the_shell(loans: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", str(loans / "nope")]) == 3
+    assert "budge audit SPEC PEOPLE" in capsys.readouterr().err
+    given = ["audit", str(loans / "im.yaml"), str(loans / "people.csv"), "--target", "1"]
+    assert main(given) == 2
+    told = capsys.readouterr().err
+    assert "--model FILE or --predictions FILE" in told
+    assert "got" not in told
+    import pickle
+
+    (loans / "m.pkl").write_bytes(pickle.dumps({}))
+    assert main([*given, "--model", str(loans / "m.pkl")]) == 2
+    assert "--trust" in capsys.readouterr().err
+
+
+def test_a_width_that_differs_names_drop() -> None:
+    from budge.errors import ModelError
+    from budge.models.rows import match_columns
+
+    with pytest.raises(ModelError, match="leave 2 out with --drop COLUMN"):
+        match_columns(pd.DataFrame({"a": [1], "b": [2], "c": [3]}), None, width=1)
+    with pytest.raises(ModelError, match=r"in the order of training$"):
+        match_columns(pd.DataFrame({"a": [1]}), None, width=2)
+
+
+def test_the_demo_replaces_its_report_if_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "demo.html"
+    page.write_text("old")
+    assert main(["demo", "--people", "20", "-q", "--report", str(page)]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert page.read_text() == "old"
+    assert main(["demo", "--people", "20", "-q", "--report", str(page), "--overwrite"]) == 0
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

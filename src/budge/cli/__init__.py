@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
@@ -41,14 +42,25 @@ def main(argv: list[str] | None = None) -> int:
     as_json = "--json" in arguments
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="budge", obj=tuple(arguments))
+        sys.stdout.flush()  # here, where what stands in its way can be said
     except BudgeError as error:
         _refuse(type(error).__name__, error.problems, as_json=as_json, text=str(error))
         return error.exit_code
     except KeyboardInterrupt:
         _refuse("Interrupted", (Problem("", "interrupted"),), as_json=as_json)
         return 130
+    except SystemExit as error:  # typer's own end where the reader of the output is gone: 1 would say that a gate failed
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        return _unwritten()
     except BrokenPipeError:  # whoever read the output has had enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _unwritten()
+    except OSError as error:
+        place = str(error.filename or "standard output")
+        if not error.filename:
+            _unwritten()
+        problem = Problem(place, f"cannot be read or written: {error.strerror or error}", remedy="look at the disk and at who may write there")
+        _refuse("StorageError", (problem,), as_json=as_json and bool(error.filename))
         return 3
     except Exception as error:
         if isinstance(error, getattr(typer, "Abort", ())):
@@ -61,6 +73,13 @@ def main(argv: list[str] | None = None) -> int:
             _refuse("UsageError", (_usage(error),), as_json=as_json)
         return int(getattr(error, "exit_code", 2))
     return result if isinstance(result, int) else 0
+
+
+def _unwritten() -> int:
+    """Standard output takes no more: what is left of it goes nowhere, so that Python's own end says nothing, either."""
+    with contextlib.suppress(OSError, ValueError):  # where no file stands behind it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 3
 
 
 def _usage(error: Any) -> Problem:

@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -40,6 +40,7 @@ def _ablate(
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    label: Id = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[str, typer.Option(help="The figure: gain or cdf.")] = "gain",
@@ -58,7 +59,7 @@ def _ablate(
     if kind not in ("gain", "cdf"):
         raise InputError("must be gain or cdf", where="--kind", got=kind)
     im = InteractionModel.from_file(spec)
-    people = people_of(data, drop)
+    people = people_of(data, drop, label=label)
     predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
     common: dict[str, Any] = {
         "target": parse_target(target, classes=predictor.classes),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import as_typed, progress_bar, read_people, say, show_table
+from budge.cli.shared import Id, as_typed, labelled, models_of, people_of, progress_bar, read_people, say, show_table
 from budge.errors import InputError, nearest
 
 __all__ = ["register"]
@@ -25,7 +25,10 @@ def audit(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
-    model: Annotated[Path | None, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE to compare them."),
+    ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Predictions for the points of `budge sample`, instead of a model.")
     ] = None,
@@ -49,6 +52,7 @@ def audit(
     drop: Annotated[
         list[str] | None, typer.Option(help="A column of the data that is not for the model, e.g. the outcome.")
     ] = None,
+    label: Id = None,
     by: Annotated[str | None, typer.Option(help="Also show verdicts by this column.")] = None,
     harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
     fail_if: Annotated[
@@ -67,34 +71,31 @@ def audit(
     from budge.audit.gate import gate
     from budge.audit.storage import RECORD
     from budge.errors import OutputExistsError
-    from budge.models import PredictionFile, as_predictor
+    from budge.models import PredictionFile
     from budge.targets import parse_target
 
-    if (model is None) == (predictions is None):
-        given = [str(p) for p in (model, predictions) if p is not None]
-        raise InputError("either a model or its predictions", got=given, remedy="give --model or --predictions, and not both")
+    if not model and predictions is None:
+        raise InputError("neither a model nor its predictions are given", remedy="give --model FILE or --predictions FILE")
+    if model and predictions is not None:
+        raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
     im = budge.InteractionModel.from_file(spec)
-    people = read_people(data)
-    everything = people
-    if drop:
-        gone = [c for c in drop if c not in people.columns]
-        if gone:
-            raise InputError("no such column", where="--drop", got=gone[0], remedy=nearest(gone[0], map(str, people.columns)))
-        people = people.drop(columns=list(drop))
+    people = people_of(data, drop, label=label)
+    everything = labelled(read_people(data), label)
     if by is not None and by not in everything.columns:
         raise InputError("no such column", where="--by", got=by, remedy=nearest(by, map(str, everything.columns)))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
-    predictor = (
-        PredictionFile.read(predictions, **options)
+    named = (
+        {"model": PredictionFile.read(predictions, **options)}
         if predictions is not None
-        else as_predictor(str(model), trust=trust, **options)
+        else models_of(model or [], output, cutoff, trust)
     )
-    aim = parse_target(target, classes=predictor.classes)
+    classes = next((p.classes for p in named.values() if p.classes is not None), None)
+    aim = parse_target(target, classes=classes)
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = budge.audit(
-            predictor, people, im, target=aim, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
+            named, people, im, target=aim, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
             seed=seed, population=population, method=method, sequential=sequential, harm=harm, on_invalid=on_invalid,  # type: ignore[arg-type]
             max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
             check=predictions is None,
@@ -112,8 +113,9 @@ def audit(
             say(str(result))
             show_table(result.table.reset_index(names="person"))
             if by is not None:
-                say(f"\nBy {by}:")
-                show_table(result.by(everything[by]).reset_index())
+                for name in result.models:
+                    say(f"\nBy {by}{f', {name}' if len(result.models) > 1 else ''}:")
+                    show_table(result.by(everything[by], model=name).reset_index())
             if out is not None:
                 say(f"Saved to {out}.")
         for g in gates:

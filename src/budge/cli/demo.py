@@ -25,6 +25,7 @@ def demo(
     seed: Annotated[int, typer.Option(help="Seed of the data and all draws.")] = 0,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Keep the run in this folder.")] = None,
     report: Annotated[Path | None, typer.Option(help="Also write a report to this file, to open in a browser.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the report, and the run in the folder, if they exist.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the two verdicts.")] = False,
 ) -> None:
@@ -33,8 +34,8 @@ def demo(
     from budge.datasets import lending, spec_path
     from budge.datasets.scorecard import Scorecard
 
-    if report is not None and report.exists():
-        raise OutputExistsError("exists already", where=str(report), remedy="choose another name")
+    if report is not None and report.exists() and not overwrite:
+        raise OutputExistsError("exists already", where=str(report), remedy="choose another name, or --overwrite")
     data = lending(n=1500, seed=seed)
     model = Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
     applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
@@ -71,11 +72,11 @@ def demo(
                 say(f"  applicant {label} (responsiveness {rho:.0%}): {steps}")
             say("\nNext: budge init YOUR.csv -o model.yaml, then budge check model.yaml YOUR.csv, then budge audit.")
     if out is not None:
-        stuck.save(out)
+        stuck.save(out, overwrite=overwrite)
         say(f"Saved to {out}.")
     if report is not None:
         with progress_bar("switches", quiet=as_json or quiet) as progress:
-            stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", progress=progress)
+            stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", overwrite=overwrite, progress=progress)
         say(f"Wrote {report}; open it in a browser.")
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import people_of, progress_bar, read_people, say
+from budge.cli.shared import Id, labelled, models_of, people_of, progress_bar, read_people, run_of, say
 from budge.errors import InputError, OutputExistsError, StorageError, nearest
 
 __all__ = ["register"]
@@ -31,18 +31,18 @@ def _report(
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
     live: Annotated[bool, typer.Option("--live/--no-live", help="Carry draws, so that constraints can be switched off in the file.")] = True,
-    people: Annotated[int, typer.Option(help="How many people, at random, the switches work on.")] = 40,
+    people: Annotated[int | None, typer.Option(help="How many people, at random, the switches work on; unless given all of up to 100, else 40.")] = None,
     title: Annotated[str, typer.Option(help="What the report is called.")] = "",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    label: Id = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write a report of a saved run: one file, no network, to read, to print and to try things out."""
-    from budge.audit.result import Audit
     from budge.report.document import write_report
     from budge.report.saved import ablation_from, sensitivity_from
 
@@ -53,8 +53,8 @@ def _report(
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
     if ablate and not model:
         raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
-    found = Audit.load(run)
-    everything = None if data is None else read_people(data)
+    found = run_of(run)
+    everything = None if data is None else labelled(read_people(data), label)
     groups = _groups(everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
     if ablation is not None:
@@ -62,7 +62,7 @@ def _report(
     if sensitivity is not None:
         stress["sensitivity"] = sensitivity_from(_record(sensitivity), where=str(sensitivity))
     if data is not None:
-        table = people_of(data, drop)
+        table = people_of(data, drop, label=label)
         if model:
             found = found.replay(_models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
             if ablate:
@@ -103,17 +103,13 @@ def _groups(everything: Any, by: Sequence[str] | None) -> list[Any]:
 
 def _models(given: Sequence[str], names: Sequence[str], **options: Any) -> Any:
     """The models of the run by name."""
-    from budge.models import as_predictor
-
-    def load(path: str) -> Any:
-        return as_predictor(path, trust=options["trust"], output=options["output"], threshold=options["cutoff"])
-
-    if len(names) == 1 and len(given) == 1:
-        return load(given[0]) if names[0] == "model" else {names[0]: load(given[0].removeprefix(f"{names[0]}="))}
-    named = dict(text.split("=", 1) for text in given if "=" in text)
-    if set(named) != set(names):
-        raise InputError("the run has several models", where="--model", got=list(given), remedy=" ".join(f"--model {n}=FILE" for n in names))
-    return {name: load(named[name]) for name in names}
+    found = models_of(given, options["output"], options["cutoff"], options["trust"])
+    if len(names) == 1 and len(found) == 1:
+        return {names[0]: next(iter(found.values()))}
+    if set(found) != set(names):
+        what = "the run has several models" if len(names) > 1 else "the run has one model"
+        raise InputError(what, where="--model", got=list(given), remedy=" ".join(f"--model {n}=FILE" for n in names))
+    return found
 
 
 def _same_people(found: Any, table: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import people_of, progress_bar, say
+from budge.cli.shared import Id, people_of, progress_bar, say
 
 __all__ = ["register"]
 
@@ -31,6 +31,7 @@ def sample(
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     method: Annotated[str, typer.Option(help="auto, exact or sample.")] = "auto",
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    label: Id = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -42,7 +43,7 @@ def sample(
     from budge.audit.procure import write_points
 
     im = budge.InteractionModel.from_file(spec)
-    people = people_of(data, drop)
+    people = people_of(data, drop, label=label)
     design = make_design(
         "different",
         threshold=threshold,

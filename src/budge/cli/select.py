@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -35,6 +35,7 @@ def _select(
     output: Annotated[str, typer.Option(help="What is read from the models: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
+    label: Id = None,
     on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
     figure: Annotated[
         Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")
@@ -52,7 +53,7 @@ def _select(
 
     check_figure(figure, overwrite)
     im = InteractionModel.from_file(spec)
-    people = people_of(data, drop)
+    people = people_of(data, drop, label=label)
     models, accuracy = {}, {}
     for text in model:
         path, mark, value = text.rpartition("=")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import people_of
+from budge.cli.shared import Id, models_of, people_of, run_of, say
 from budge.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def serve(
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    label: Id = None,
     harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
@@ -53,6 +54,8 @@ def serve(
     from budge.web.server import Address
     from budge.web.server import serve as serve_page
 
+    if not (quiet or as_json):
+        say("preparing: reading the people, asking the models about a few of them …", err=True)
     given = {"run": run, "spec": spec, "data": data, "model": model}
     if demo:
         extra = [name for name, value in given.items() if value]
@@ -62,18 +65,18 @@ def serve(
     elif run is not None:
         if spec is not None:
             raise InputError("a run has its own spec", where="--spec", got=str(spec), remedy="leave out the run or --spec")
-        question = _saved(run, data, drop, model, output, cutoff, trust)
+        question = _saved(run, people_of(data, drop, label=label) if data is not None else None, model, output, cutoff, trust)
     else:
         missing = [f"--{name}" for name in ("spec", "data", "model") if not given[name]] + ([] if target is not None else ["--target"])
         if missing:
             raise InputError(
-                f"give a saved run, or {', '.join(missing)}", got="nothing" if len(missing) == 4 else None, remedy="or try: budge serve --demo"
+                f"give a saved run, or {', '.join(missing)}", remedy="or try: budge serve --demo"
             )
         assert spec is not None
         assert data is not None
         assert target is not None
         question = _fresh(
-            spec, people_of(data, drop), _models(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha, claim=claim,
+            spec, people_of(data, drop, label=label), models_of(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha, claim=claim,
             n=n, seed=seed, population=population, harm=harm,
         )  # fmt: skip
 
@@ -99,14 +102,12 @@ def _fresh(spec: Path, people: Any, models: Mapping[str, Predictor], target: str
 
 
 def _saved(
-    run: Path, data: Path | None, drop: list[str] | None, model: list[str] | None, output: str, cutoff: float | None, trust: bool
+    run: Path, people: Any, model: list[str] | None, output: str, cutoff: float | None, trust: bool
 ) -> Question:
-    from budge.audit.result import Audit
     from budge.web import from_run
 
-    saved = Audit.load(run)
-    people = people_of(data, drop) if data is not None else None
-    models: Any = _models(model, output, cutoff, trust) if model else None
+    saved = run_of(run)
+    models: Any = models_of(model, output, cutoff, trust) if model else None
     if models is not None and set(models) != set(saved.models):
         if len(models) != 1 or len(saved.models) != 1:
             raise InputError(
@@ -114,21 +115,6 @@ def _saved(
             )
         models = {saved.models[0]: next(iter(models.values()))}
     return from_run(saved, models, people, title=saved.info["name"])
-
-
-def _models(given: list[str], output: str, cutoff: float | None, trust: bool) -> dict[str, Predictor]:
-    """``NAME=FILE``, or a file that is called after itself; a lone one is called `model`."""
-    from budge.models import as_predictor
-
-    found: dict[str, Predictor] = {}
-    for item in given:
-        name, sign, path = item.partition("=")
-        if not sign or Path(item).exists():
-            name, path = "model" if len(given) == 1 else Path(item).stem, item
-        if name in found:
-            raise InputError("two models have one name", where="--model", got=name, remedy="write NAME=FILE")
-        found[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
-    return found
 
 
 def _demo(threshold: float, seed: int) -> Question:

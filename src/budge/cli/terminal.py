@@ -122,21 +122,44 @@ def _lines(pace: Pace) -> Callable[[int, int], None]:
     return update
 
 
+#: Columns that a narrow terminal goes without, the least needed first.
+SPARE = ("unresolved", "p_value", "p_adjusted", "status", "method", "prediction", "n", "hits", "low", "high")
+
+
+def fitting(rows: pd.DataFrame, width: int) -> tuple[pd.DataFrame, list[str]]:
+    """The rows with as many columns as fit, and the names of those left out: a number is never cut in two."""
+    wide = {c: max([len(printable(str(c))), *(len(printable(_cell(v))) for v in rows[c])]) for c in rows.columns}
+    hidden: list[str] = []
+    for name in SPARE:
+        if sum(wide[c] + 2 for c in rows.columns if c not in hidden) - 2 <= width:
+            break
+        if name in wide:
+            hidden.append(name)
+    return rows.drop(columns=hidden), hidden
+
+
 def show_table(rows: pd.DataFrame, *, most: int = 12) -> None:
-    """A readable table; verdicts are coloured on a terminal."""
+    """A readable table; verdicts are coloured on a terminal, and a narrow one is told which columns it does not see."""
     from rich.markup import escape
     from rich.table import Table
 
+    screen = console(sys.stdout)
+    total, rows = len(rows), rows.head(most)
+    rows, hidden = fitting(rows, screen.width) if rows.columns.is_unique else (rows, [])
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for k, column in enumerate(rows.columns):
         right = rows.iloc[:, k].dtype.kind in "iuf"
-        shown.add_column(escape(printable(str(column))), justify="right" if right else "left", overflow="fold")
-    for row in rows.head(most).itertuples(index=False, name=None):
+        shown.add_column(
+            escape(printable(str(column))), justify="right" if right else "left", overflow="fold", no_wrap=right or column in ("verdict", "method")
+        )
+    for row in rows.itertuples(index=False, name=None):
         cells = [escape(printable(_cell(value)).replace("\n", "\\n")) for value in row]
         shown.add_row(*(f"[{_STYLES[cell]}]{cell}[/]" if cell in _STYLES else cell for cell in cells))
-    console(sys.stdout).print(shown)
-    if len(rows) > most:
-        say(f"… and {len(rows) - most:,} more")
+    screen.print(shown)
+    if total > most:
+        say(f"… and {total - most:,} more")
+    if hidden:
+        say(f"(not shown on {screen.width} columns: {', '.join(hidden)}; the saved run and --json have them)")
 
 
 def _cell(value: Any) -> str:

@@ -72,11 +72,11 @@ def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> An
     if form == "empty":
         raise ModelError("the file is empty", where=str(path))
     if beside and not trusted:
-        raise ModelError(f"the file is two in one: {beside}", where=str(path), remedy=f"{SAFE}; trust=True loads it all the same")
+        raise ModelError(f"the file is two in one: {beside}", where=str(path), remedy=f"{SAFE}; trust=True (--trust) loads it all the same")
     if form in RUNS_CODE:
         if not trusted:
             what = f"loading would run code: the file is {RUNS_CODE[form]}{_renamed(suffix)}"
-            raise ModelError(what, where=str(path), remedy=f"{SAFE}; or trust=True, if you trust whoever made it")
+            raise ModelError(what, where=str(path), remedy=f"{SAFE}; or trust=True (--trust), if you trust whoever made it")
         return _trusted(path, form)
     if form == "npz":
         raise ModelError("the file holds arrays, not a model", where=str(path), remedy=SAFE)
@@ -134,7 +134,7 @@ def _skops(path: Path, trust: bool | Collection[str]) -> Any:
     allowed = unknown if trust is True else [] if trust is False else list(trust)
     refused = sorted(set(unknown) - set(allowed))
     if refused:
-        remedy = f"look at them, then load_model(path, trust={refused!r})"
+        remedy = f"look at them, then load_model(path, trust={refused!r}), or --trust on the command line"
         raise ModelError([Problem(str(path), "the file holds types that are not known to be safe", got=refused, remedy=remedy)])
     try:
         return skops.io.load(str(path), trusted=[name for name in unknown if name in allowed])

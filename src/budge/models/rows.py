@@ -75,7 +75,7 @@ def match_columns(
                 f"the model was trained without column names, on {width} columns",
                 where="input",
                 got=list(rows.columns),
-                remedy="give columns=[...], in the order of training",
+                remedy=_fewer(rows.shape[1], width),
             )
         return rows
     have = list(rows.columns)
@@ -91,6 +91,12 @@ def match_columns(
         what = "the model was trained on it and the table lacks it"
         raise ModelError([Problem(f"column {name!r}", what, remedy=nearest(name, map(str, have))) for name in missing])
     return rows[chosen]
+
+
+def _fewer(have: int, want: int) -> str:
+    """What to do about a width: in Python, and on the command line."""
+    columns = "give columns=[...], in the order of training"
+    return f"{columns}; on the command line leave {have - want} out with --drop COLUMN" if have > want else columns
 
 
 def numbers(rows: Rows, dtype: npt.DTypeLike) -> Array | None:
