@@ -280,6 +280,10 @@ def test_a_saved_run_can_be_read(open_page: Open, tmp_path: Path) -> None:
         assert page.is_disabled('[data-constraint="0"]')
         looked(page, lambda: page.click(".who >> nth=4"))
         assert rho_of(page) == saved.of_model("strict")["rho"].iloc[4]
+        label = next(one for one in X.index if len(saved.change(one, model="strict")))
+        looked(page, lambda: page.click(f".who >> nth={list(X.index).index(label)}"))
+        cells = [re.split(r"\t", line) for line in page.locator(".witness tbody tr").all_inner_texts()]
+        assert cells == [[str(v) for v in row] for row in saved.change(label, model="strict").to_numpy().tolist()]
         page.click("#view-spec")
         page.wait_for_selector("#spec-status:has-text('As it is in use')")
         assert page.input_value("#spec-text") == to_text(im)
@@ -307,3 +311,33 @@ def test_quick_toggles_end_at_the_last_state(open_page: Open, address: str) -> N
         settled(page)
         assert float(page.get_attribute("#mean-rho", "data-value")) == budge.audit(MODELS, X, im.without(2), target=1).summary("strict").mean_rho
         assert [page.is_checked(f'[data-constraint="{i}"]') for i in range(3)] == [True, True, False]
+
+
+def test_one_model_has_its_bar_of_verdicts(open_page: Open) -> None:
+    X, im = world()
+    with served(make_question({"strict": MODELS["strict"]}, X, im, target=1)) as address, page_of(open_page, address) as page:
+        assert page.locator("#split").bounding_box()["width"] > 100
+        assert page.locator("#model-pick").is_hidden()
+        lefts = {page.locator(".who .gauge").nth(k).bounding_box()["x"] for k in range(8)}
+        assert len(lefts) == 1
+        assert page.locator(".list-head .scale").bounding_box()["x"] == pytest.approx(lefts.pop(), abs=1.5)
+        assert "inconclusive" in page.inner_text('[data-verdict-chip="inconclusive"]')
+        page.fill("#threshold", "7")
+        page.press("#threshold", "Enter")
+        page.wait_for_selector("#alert:not([hidden])")
+        page.fill("#threshold", "0.1")
+        page.press("#threshold", "Enter")
+        page.wait_for_selector("#alert", state="hidden")
+
+
+def test_each_model_s_own_people_are_counted(open_page: Open) -> None:
+    X, im = world()
+    truth = budge.audit(MODELS, X, im, target=1, population="outside")
+    with served(make_question(MODELS, X, im, target=1, population="outside")) as address, page_of(open_page, address) as page:
+        own = {name: len(truth.of_model(name)) for name in MODELS}
+        assert f"strict {own['strict']}, kind {own['kind']} of 40 people (outside the target)" in page.inner_text("#asked")
+        assert page.inner_text("#state").startswith(f"{own['strict']} people")
+        assert page.inner_text("#person-name") == f"Person {truth.of_model('strict').index[0]}"
+        page.click("#view-models")
+        both = len(set(truth.of_model("strict").index) & set(truth.of_model("kind").index))
+        assert page.inner_text("#models-panel .gap").startswith(f"{both} people asked of both")

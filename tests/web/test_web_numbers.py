@@ -342,3 +342,29 @@ def test_wrong_questions_are_refused_at_once() -> None:
         make_question(MODELS, X, object(), target=1)  # type: ignore[arg-type]
     with pytest.raises(BudgeError):
         make_question(MODELS, X.drop(columns="age"), im, target=1)
+
+
+def test_those_outside_the_target_are_counted_model_by_model() -> None:
+    X, im = world()
+    truth = budge.audit(MODELS, X, im, target=1, population="outside", on_invalid="skip")
+    page = Page(make_app(MODELS, X, im, target=1, population="outside", token="t"))
+    start = page.post("start")
+    own = {name: len(truth.of_model(name)) for name in MODELS}
+    assert start["chosen"] == own
+    assert len(set(own.values())) == 2  # else nothing is tried here
+    assert start["population"] == "outside the target"
+    assert X.index[start["first"]] == truth.of_model("strict").index[0]
+    inside = len(X) - own["kind"]
+    early = page.post("people", state=start["state"], model="kind")["counts"]
+    assert early == {"not computed": own["kind"], "already in the target": inside}
+    found = page.look(start["state"], person=start["first"])["everybody"][-1]
+    assert {name: found["models"][name]["people"] for name in MODELS} == own
+    assert found["pairs"][0]["people"] == len(set(truth.of_model("strict").index) & set(truth.of_model("kind").index))
+    late = page.post("people", state=start["state"], model="kind")["counts"]
+    assert late.pop("already in the target") == inside
+    assert sum(late.values()) == own["kind"]
+    young = (X["age"] < 40).to_numpy()
+    some = Page(make_app(MODELS, X, im, target=1, population=young, token="t"))
+    begin = some.post("start")
+    assert begin["chosen"] == dict.fromkeys(MODELS, int(young.sum()))
+    assert some.post("people", state=begin["state"], model="kind")["counts"]["not chosen"] == int((~young).sum())

@@ -113,7 +113,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         return _figure(desk, record)
 
     routes = {
-        "start": route(lambda r: desk.start()),
+        "start": route(lambda r: desk.start(), asks=True),
         "people": route(lambda r: desk.people(desk.state(r.get("state")), Wish.read(r))),
         "spec/text": route(lambda r: {"text": (desk.export if r.get("export") else desk.text)(desk.state(r.get("state")))}),
         "spec/check": route(lambda r: desk.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),

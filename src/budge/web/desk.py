@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
+import numpy as np
+
 from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, Problem
 from budge.interaction import InteractionModel
@@ -26,7 +28,7 @@ from budge.web.people import Wish, people_record
 from budge.web.person import saved_person, try_person
 from budge.web.question import Question
 from budge.web.records import error_record, problem_record
-from budge.web.running import Pace, Piece, predictions, running
+from budge.web.running import Pace, Piece, chosen_people, predictions, running
 
 __all__ = ["Desk", "State", "SupersededError"]
 
@@ -69,6 +71,7 @@ class Desk:
         self._stops: dict[str, threading.Event] = {}
         self.pace = Pace()
         self._before: dict[str, Any] | None = None  # what the models say of the people as they are
+        self._chosen: dict[str, np.ndarray[Any, np.dtype[np.bool_]]] | None = None  # who is asked about, where that is not everybody
         self.order = first_people(len(question.frame)) if question.frame is not None else None
         if question.saved is not None:
             self._found[self.first, question.threshold] = _Found(whole=question.saved)
@@ -118,15 +121,30 @@ class Desk:
             "title": q.title or "Interaction model",
             "live": q.live,
             "people": people,
+            **self._who(),
             "models": [{"name": name, "about": describe.get(name, "")} for name in q.models],
             "target": f"the output {target}",
-            "population": str(q.options.get("population", "all")) if isinstance(q.options.get("population", "all"), str) else "chosen people",
+            "population": _population_words(q),
             "design": {k: options[k] for k in ("alpha", "claim", "n", "why_n", "seed", "method", "exact_limit")},
             "groups": _groups(q),
             "harm": q.options.get("harm") if q.live else (q.saved.info.get("harm") if q.saved else None),
             "state": {"base": self.first, "off": [], "off_effects": [], "features": {}, "threshold": q.threshold},
             "model": controls(q.im),
         }
+
+    def _who(self) -> dict[str, Any]:
+        """How many people each model is asked about, and the first of them."""
+        q = self.question
+        if not q.live:
+            return {"chosen": {m: len(q.saved.of_model(m)) for m in q.models} if q.saved is not None else {}, "first": 0}
+        assert q.frame is not None
+        if isinstance(q.options.get("population", "all"), str) and q.options.get("population", "all") == "all":
+            return {"chosen": {m: len(q.frame) for m in q.models}, "first": 0}
+        if self._before is None:
+            self._before = predictions(q)
+        self._chosen = self._chosen or chosen_people(q, self._before)
+        places = np.flatnonzero(self._chosen[q.models[0]])
+        return {"chosen": {m: int(mask.sum()) for m, mask in self._chosen.items()}, "first": int(places[0]) if len(places) else 0}
 
     # -- specs --------------------------------------------------------------------------------------------------------
 
@@ -216,7 +234,7 @@ class Desk:
             raise InputError("no such model", where="model", got=wish.model)
         before = self._start_found()
         same = best is not None and before is not None and best is before.whole
-        return people_record(self.question, best, None if before is None or same else before.whole, wish)
+        return people_record(self.question, best, None if before is None or same else before.whole, wish, self._chosen)
 
     def _at(self, state: State) -> _Found:
         key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)
@@ -307,7 +325,7 @@ class Desk:
                 told = piece.seconds
                 some = self._judged(state, piece.audit())
                 self._keep(state, some=some)
-                tell({**self._told(some, whole=False), "seconds_for_all": piece.seconds_for_all, "stopped": slow})
+                tell({**self._told(some, whole=False, of=piece.of), "seconds_for_all": piece.seconds_for_all, "stopped": slow})
                 if slow:
                     return
             elif told:
@@ -319,11 +337,11 @@ class Desk:
             self._before = predictions(self.question)
         return running(self.question, im, state.threshold, self._before, self.order, self.pace, lambda: self._go_on(stop))
 
-    def _told(self, found: Audit, *, whole: bool) -> dict[str, Any]:
+    def _told(self, found: Audit, *, whole: bool, of: int = 0) -> dict[str, Any]:
         assert self.order is not None
         before = self._start_found()
         start = before.whole if before is not None else None
-        return everybody_record(found, None if start is found else start, whole=whole, of=len(self.order))
+        return everybody_record(found, None if start is found else start, whole=whole, of=of or len(self.order))
 
     def _judged(self, state: State, found: Audit) -> Audit:
         """What an edit finds is not what was declared to be harm before: the declaration was of the question as served."""
@@ -338,6 +356,11 @@ class Desk:
             while len(self._found) > KEPT_RESULTS:
                 gone = next(k for k in self._found if k != first)
                 del self._found[gone]
+
+
+def _population_words(question: Question) -> str:
+    given = question.options.get("population", "all") if question.live or question.saved is None else question.saved.info["population"]
+    return {"outside": "outside the target"}.get(given, given) if isinstance(given, str) else "chosen people"
 
 
 def _groups(question: Question) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +57,11 @@ class Wish:
         return cls(**{**given, "limit": min(given["limit"], MOST)}, down=bool(record.get("down", False)))
 
 
-def people_record(question: Question, found: Audit | None, before: Audit | None, wish: Wish) -> dict[str, Any]:
-    """One page of the list, and how many there are of each verdict."""
-    rows = _rows(question, found, before, wish)
+def people_record(
+    question: Question, found: Audit | None, before: Audit | None, wish: Wish, asked: Mapping[str, npt.NDArray[np.bool_]] | None = None
+) -> dict[str, Any]:
+    """One page of the list, and how many there are of each verdict; `asked`: whom each model is asked about, if not everybody."""
+    rows = _rows(question, found, before, wish, asked)
     chosen, note = _find(question, rows, wish.find)
     counts = {str(k): int(v) for k, v in rows["verdict"][chosen].value_counts().items()}
     total = int(chosen.sum())
@@ -90,7 +93,9 @@ def people_record(question: Question, found: Audit | None, before: Audit | None,
     }
 
 
-def _rows(question: Question, found: Audit | None, before: Audit | None, wish: Wish) -> pd.DataFrame:
+def _rows(
+    question: Question, found: Audit | None, before: Audit | None, wish: Wish, asked: Mapping[str, npt.NDArray[np.bool_]] | None
+) -> pd.DataFrame:
     """Everybody of the table (of the run, if there is no table), with what is known of each."""
     if question.frame is not None:
         index = question.frame.index
@@ -106,6 +111,10 @@ def _rows(question: Question, found: Audit | None, before: Audit | None, wish: W
     else:
         rows[columns] = None
     rows["verdict"] = rows["verdict"].astype(object).where(rows["verdict"].notna(), "not computed")
+    if asked is not None and len(rows) == len(asked[model]):
+        population = question.options.get("population", "all")
+        why = "already in the target" if isinstance(population, str) and population == "outside" else "not chosen"
+        rows["verdict"] = rows["verdict"].where((rows["verdict"] != "not computed") | asked[model], why)
     rows["was"] = before.of_model(model if len(before.models) > 1 else None)["rho"].reindex(rows.index) if before is not None else np.nan
     return rows
 

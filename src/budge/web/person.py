@@ -213,7 +213,7 @@ def _sentence(reach: Mapping[str, Any], status: str) -> str:
 
 
 def saved_person(question: Question, place: int) -> dict[str, Any]:
-    """What a saved run alone tells of a person: her rows, and where her witness went."""
+    """What a saved run alone tells of a person: her rows, and what her witness changed."""
     saved = question.saved
     assert saved is not None
     labels = list(dict.fromkeys(saved.table.index))
@@ -221,10 +221,15 @@ def saved_person(question: Question, place: int) -> dict[str, Any]:
         raise InputError("nobody stands there", where="person", got=place, remedy=f"there are {len(labels)} people")
     label = labels[place]
     rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.of_model(name).index}
-    reached = {}
+    reached: dict[str, Any] = {}
     for name in rows:
         values = saved.witnesses.get(name, {}).get(label)
-        if isinstance(values, list):
+        if values is None:
+            continue
+        if saved.moved:
+            steps = saved.change(label, model=name).itertuples(index=False, name=None)
+            reached[name] = [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in steps]
+        elif isinstance(values, list):  # a run of an earlier version keeps only where its witnesses lie
             reached[name] = [
                 {"feature": f.name, "to": shown(f.levels[int(v)] if f.levels is not None and v == v else v)}
                 for f, v in zip(question.im.features, values)

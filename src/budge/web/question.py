@@ -133,6 +133,12 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
     return _joined(question, saved)
 
 
+def _hint(name: str) -> str:
+    if name == "data_digest":
+        return "columns that are not for the model are left out with --drop, and --id is as it was in the audit"
+    return "serve with --spec to look at something else"
+
+
 def _joined(question: Question, saved: Audit) -> Question:
     """The question with what the run found, if it is about the same models and people; an error that names what differs."""
     assert question.frame is not None
@@ -142,7 +148,7 @@ def _joined(question: Question, saved: Audit) -> Question:
         if now[name] != saved.info[name]:
             raise InputError(
                 f"the {name.replace('_', ' ')} differs from the run's", where="run", got=now[name],
-                remedy=f"the run had {saved.info[name]}; serve with --spec to look at something else",
+                remedy=f"the run had {saved.info[name]}; {_hint(name)}",
             )  # fmt: skip
     context = Context(question.predictors, question.frame, question.im, source)
     whole = Audit(saved.table, saved.info, saved.witnesses, saved.changes, saved.notes, context)

@@ -19,7 +19,7 @@ from budge.audit.run import _block, _complete, _info, _population, make_source
 from budge.interaction import InteractionModel
 from budge.web.question import Question
 
-__all__ = ["Pace", "Piece", "predictions", "running"]
+__all__ = ["Pace", "Piece", "chosen_people", "predictions", "running"]
 
 FIRST_BLOCK = 8  #: people, where nothing is known of the model's speed
 FIRST_SECONDS, BLOCK_SECONDS = 0.12, 0.4  #: what the first block and the others may take: a superseded look stops at their end
@@ -66,6 +66,14 @@ def predictions(question: Question) -> dict[str, npt.NDArray[Any]]:
     """What every model says of the people as they are: it does not depend on the interaction model."""
     assert question.frame is not None
     return {name: np.asarray(p.predict(question.frame)) for name, p in question.predictors.items()}
+
+
+def chosen_people(question: Question, before: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Who is asked about, model by model: those outside the target differ from model to model."""
+    design = question.design(question.threshold)
+    source = make_source(question.im, question.frame, design.on_invalid)
+    population = question.options.get("population", "all")
+    return {name: _population(population, source, before[name], design) for name in question.predictors}
 
 
 def running(

@@ -103,7 +103,7 @@ export class Edits {
     this.rows.push(() => {
       const n = this.now(f);
       free.checked = n.actionable;
-      gist.textContent = this.gist(n);
+      gist.textContent = gist.title = this.gist(n);
       row.classList.toggle("edited", Boolean(this.page.state.features[f.name]));
       for (const update of fields) update();
     });

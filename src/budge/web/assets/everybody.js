@@ -7,7 +7,7 @@ const WIDE = 640, HIGH = 320, LEFT = 48, RIGHT = 16, TOP = 14, BOTTOM = 44;
 
 export function drawEverybody(page, record) {
   const now = record.models[page.model], was = page.edited ? now.before : null;
-  const who = record.whole ? `All ${num(record.people)} people` : `${num(record.people)} of ${num(record.of)} people, drawn at random`;
+  const who = record.whole ? `All ${num(now.people)} people${now.people < page.start.people ? " who were asked about" : ""}` : `${num(record.people)} of ${num(record.of)} people, drawn at random`;
   $("everybody-panel").replaceChildren(
     el("h2", {}, who, page.start.models.length > 1 ? el("span", { class: "of" }, ` · ${visible(page.model)}`) : null),
     ...now.sentences.slice(1).map((s) => el("p", { class: "sentence" }, visible(s))),
@@ -69,23 +69,24 @@ export function drawModels(page, record, choose) {
   const names = page.start.models.map((m) => m.name);
   const row = (name) => {
     const m = record.models[name];
-    return el("tr", {}, el("th", { scope: "row" }, visible(name)), ...["below", "inconclusive", "above"].map((v) => el("td", { class: "num" }, num(m.verdicts[v] ?? 0))), el("td", { class: "num", data: { mean: String(m.mean_rho) } }, rho(m.mean_rho), " ", page.edited && m.before ? delta(m.mean_rho, m.before.mean_rho) : null));
+    return el("tr", {}, el("th", { scope: "row" }, visible(name)), el("td", { class: "num people" }, num(m.people)), ...["below", "inconclusive", "above"].map((v) => el("td", { class: "num" }, num(m.verdicts[v] ?? 0))), el("td", { class: "num", data: { mean: String(m.mean_rho) } }, rho(m.mean_rho), " ", page.edited && m.before ? delta(m.mean_rho, m.before.mean_rho) : null));
   };
+  const alike = new Set(names.map((name) => record.models[name].people)).size === 1 && record.pairs.every((p) => p.people === record.models[p.a].people);
   $("models-panel").replaceChildren(
-    el("h2", {}, "The same people and points, model by model"),
-    el("table", { class: "models" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Model"), el("th", { scope: "col", class: "num" }, "below τ"), el("th", { scope: "col", class: "num" }, "inconclusive"), el("th", { scope: "col", class: "num" }, "above τ"), el("th", { scope: "col", class: "num" }, "mean ρ"))), el("tbody", {}, ...names.map(row))),
+    el("h2", {}, alike ? "The same people and points, model by model" : "Model by model"),
+    el("table", { class: "models" }, el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Model"), el("th", { scope: "col", class: "num" }, "people"), el("th", { scope: "col", class: "num" }, "below τ"), el("th", { scope: "col", class: "num" }, "inconclusive"), el("th", { scope: "col", class: "num" }, "above τ"), el("th", { scope: "col", class: "num" }, "mean ρ"))), el("tbody", {}, ...names.map(row))),
     ...page.start.models.map((m) => el("p", { class: "hint" }, el("b", {}, visible(m.name)), `: ${visible(m.about)}`)),
-    ...record.pairs.map((pair) => cross(pair, choose)),
+    ...record.pairs.map((pair) => cross(pair, choose, alike)),
   );
 }
 
-function cross(pair, choose) {
+function cross(pair, choose, alike) {
   const rank = ["below", "inconclusive", "above"];
   const order = (key) => [...new Set([...rank, ...pair.counts.map((c) => c[key])])];
   const count = (a, b) => pair.counts.find((c) => c.a === a && c.b === b)?.people ?? 0;
   const columns = order("b");
   return el("section", { class: "block" }, el("h3", {}, `${visible(pair.a)} against ${visible(pair.b)}`),
-    el("p", {}, `ρ of ${visible(pair.b)} is ${pair.mean_gap === null ? "–" : `${pair.mean_gap >= 0 ? "higher by " : "lower by "}${rho(Math.abs(pair.mean_gap))} on average`}, at most ${rho(pair.largest_gap)} apart. A number opens its people.`),
+    el("p", { class: "gap" }, `${alike ? "" : `${num(pair.people)} people asked of both: `}ρ of ${visible(pair.b)} is ${pair.mean_gap === null ? "–" : `${pair.mean_gap >= 0 ? "higher by " : "lower by "}${rho(Math.abs(pair.mean_gap))} on average`}, at most ${rho(pair.largest_gap)} apart. A number opens its people.`),
     el("table", { class: "cross" },
       el("thead", {}, el("tr", {}, el("td", { class: "corner" }, `${visible(pair.a)} ↓  ${visible(pair.b)} →`), ...columns.map((v) => el("th", { scope: "col", class: "num" }, tag(v))))),
       el("tbody", {}, ...order("a").map((a) => el("tr", {}, el("th", { scope: "row" }, tag(a)), ...columns.map((b) => el("td", { class: `num ${a === b ? "same" : ""}` }, count(a, b) ? el("button", { type: "button", class: "plain", title: "List these people", on: { click: () => choose({ model: pair.a, verdict: a }, { model: pair.b, verdict: b }) } }, num(count(a, b))) : el("span", { class: "muted" }, "0"))))))));

@@ -40,13 +40,16 @@ async function begin() {
   edits.draw();
   $("strip").hidden = $("desk").hidden = false;
   await people.load();
-  await look({ person: people.first() });
+  await look({ person: start.people ? start.first : null });
 }
 
 function sentence(start) {
   const models = start.models.length === 1 ? visible(start.models[0].about || start.models[0].name) : `${start.models.length} models`;
-  const who = start.population === "all" ? "" : ` (${visible(start.population)})`;
-  return `Target: ${visible(start.target)} · ${start.people.toLocaleString("en")} people${who} · ${models} · ${start.live ? `at most ${num(start.design.n)} draws a person where points cannot be listed` : "a saved run, to be read: start with --data and --model to explore it"}`;
+  const counts = Object.entries(start.chosen), whole = (v) => v.toLocaleString("en");
+  const alike = new Set(counts.map(([, k]) => k)).size === 1;
+  const asked = alike ? (counts[0][1] === start.people ? "" : `${whole(counts[0][1])} of `) : `${counts.map(([m, k]) => `${visible(m)} ${whole(k)}`).join(", ")} of `;
+  const who = `${asked}${whole(start.people)} people${start.population === "all" ? "" : ` (${visible(start.population)})`}`;
+  return `Target: ${visible(start.target)} · ${who} · ${models} · ${start.live ? `at most ${num(start.design.n)} draws a person where points cannot be listed` : "a saved run, to be read: start with --data and --model to explore it"}`;
 }
 
 // -- one look: person first, then everybody --------------------------------------------------------------------------
@@ -86,7 +89,7 @@ function say() {
   const row = page.last?.models?.[page.model];
   const one = row ? `Person ${page.last.label}: responsiveness ${rho(row.rho)}, ${row.verdict}. ` : "";
   const all = page.everybody?.models?.[page.model];
-  $("say").textContent = one + (all ? `${page.everybody.people} people: ${all.verdicts.below ?? 0} below, ${all.verdicts.above ?? 0} above.` : "");
+  $("say").textContent = one + (all ? `${all.people} people: ${all.verdicts.below ?? 0} below, ${all.verdicts.above ?? 0} above.` : "");
 }
 
 function drawStrip(record, began) {
@@ -107,7 +110,7 @@ function drawStrip(record, began) {
   $("split").replaceChildren(...["below", "inconclusive", "above"].map((v) => el("span", { class: v, width: `${(100 * count(v)) / total}%` })));
   const seconds = (performance.now() - began) / 1000;
   const exact = (now.methods.exact ?? 0) === now.people ? ", each exactly" : "";
-  const who = record.whole ? `${whole_(record.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;
+  const who = record.whole ? `${whole_(now.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;
   const slow = record.stopped === true;
   $("state").title = `answered in ${seconds.toFixed(2)} s`;
   $("state").replaceChildren(who, ...(slow ? [" ", el("button", { type: "button", id: "ask-all", on: { click: () => look({ whole: true }) } }, `Ask about everybody (about ${Math.ceil(record.seconds_for_all)} s)`)] : record.whole ? [] : [" · everybody follows …"]));
@@ -208,7 +211,11 @@ function bind() {
   $("threshold").addEventListener("change", async () => {
     const value = Number($("threshold").value);
     const result = await edit({ threshold: value });
-    if (result !== true) { alert_("", result); $("threshold").value = page.state.threshold; }
+    if (result !== true) { alert_("", result); $("alert").dataset.of = "threshold"; $("threshold").value = page.state.threshold; }
+  });
+  $("threshold").addEventListener("input", () => { // what was refused before is over, also where the value in force is typed again
+    const value = Number($("threshold").value);
+    if ($("alert").dataset.of === "threshold" && value > 0 && value < 1) clearAlert();
   });
   $("export-spec").addEventListener("click", async () => {
     try { download("spec.yaml", (await post("spec/text", { state: page.state, export: true })).text, "application/yaml"); } catch (error) { fail(error); }
@@ -249,6 +256,7 @@ function bindTheme() {
 function alert_(text, problems = []) {
   $("alert").replaceChildren(text, problems.length ? el("ul", {}, ...problemLines(problems)) : "");
   $("alert").hidden = false;
+  delete $("alert").dataset.of;
 }
 
 function clearAlert() { $("alert").hidden = true; }

@@ -4,7 +4,7 @@ import { $, el, rho, delta, gauge, cell, visible } from "./dom.js";
 import { post } from "./api.js";
 
 const PAGE = 50;
-const NAMES = [["", "all"], ["below", "below"], ["inconclusive", "open"], ["above", "above"]];
+const NAMES = [["", "all"], ["below", "below"], ["inconclusive", "inconclusive"], ["above", "above"]];
 
 export class People {
   constructor(page, open) {
@@ -48,7 +48,6 @@ export class People {
     const focused = document.activeElement?.dataset?.verdictChip;
     $("verdicts").replaceChildren(...[...NAMES, ...more].map(([verdict, name]) => el("button", {
       type: "button", class: `chip ${verdict}`, "aria-pressed": String(wish.verdict === verdict && !wish.other), data: { verdictChip: verdict },
-      title: verdict === "inconclusive" ? "inconclusive" : null,
       on: { click: () => this.ask({ verdict, offset: 0, other: "" }) },
     }, name, " ", el("span", { class: "count" }, (verdict === "" ? record.found : counts[verdict] ?? 0).toLocaleString("en")))));
     if (focused !== undefined) $("verdicts").querySelector(`[data-verdict-chip="${CSS.escape(focused)}"]`)?.focus();
@@ -71,8 +70,8 @@ export class People {
       type: "button", class: "who", "aria-current": row.place === page.person ? "true" : null, "aria-label": visible(told), data: { place: String(row.place), rho: String(row.rho) },
       on: { click: () => this.open(row.place) },
     },
-    el("span", { class: "label" }, visible(row.label)),
-    el("span", { class: "said", title: "prediction" }, cell(row.prediction)),
+    el("span", { class: "label", title: visible(row.label) }, visible(row.label)),
+    el("span", { class: "said", title: `prediction ${cell(row.prediction)}` }, cell(row.prediction)),
     el("span", { class: "value" }, rho(row.rho)),
     el("span", { class: "moved" }, page.edited && row.rho !== row.was ? delta(row.rho, row.was) : null),
     gauge(row, page.state.threshold),

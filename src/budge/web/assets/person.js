@@ -70,10 +70,12 @@ function flips(page, record) {
 
 function savedWitness(page, record) {
   const found = record.witness[page.model];
+  const known = found?.some((w) => "from" in w);
+  if (found && !found.length) return el("section", { class: "block" }, el("h3", {}, "What attains the target"), el("p", {}, "Staying is enough: the prediction is in the target already."));
   return el("section", { class: "block" }, el("h3", {}, "What attains the target"),
-    found ? el("table", { class: "witness" }, el("caption", {}, "Where the nearest point found lies; where she started is not kept in a run."),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "value"))),
-      el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.to))))))
+    found ? el("table", { class: "witness" }, el("caption", {}, known ? "The nearest one found; the model was asked about it twice." : "Where the nearest point found lies; this run does not keep where she started."),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), known ? el("th", { scope: "col", class: "num" }, "from") : null, el("th", { scope: "col", class: "num" }, known ? "to" : "value"))),
+      el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), known ? el("td", { class: "num" }, cell(w.from)) : null, el("td", { class: "num to" }, cell(w.to))))))
       : el("p", {}, "No point was found that does."));
 }
 
