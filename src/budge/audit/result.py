@@ -94,7 +94,10 @@ class Audit:
         return summarise(self.of_model(model), self.info, self._named(model))
 
     def by(self, group: Any, *, model: str | None = None, alpha: float | None = None) -> pd.DataFrame:
-        """The share of verdicts by group, with intervals that hold for all groups together."""
+        """The share of verdicts by group, with intervals that hold for all groups together.
+
+        The shares are those of these people. The intervals are about a larger population, were these people a random sample of it.
+        """
         rows = self.of_model(model)
         return group_table(rows, self._group(group, rows.index), self.info["design"]["alpha"] if alpha is None else alpha)
 
@@ -194,7 +197,7 @@ class Audit:
         return save_audit(self, folder, overwrite=overwrite)
 
     def to_html(
-        self, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None,
+        self, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None,
         sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Callable[[int, int], None] | None = None,
     ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
@@ -209,7 +212,8 @@ class Audit:
         by
             Columns of the people by which verdicts are shown.
         people
-            How many people, at random, the switches work on; those worth looking at come on top.
+            How many people, at random, the switches work on; those worth looking at come on top. Unless given, everybody where there are
+            at most 100, else 40.
         ablation, sensitivity
             Results of stress tests to show.
         title

@@ -21,11 +21,12 @@ from budge.report.same import same_question
 __all__ = ["contents"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
+FEW, SOME = 100, 40  # so many people are all in the switches; of more, so many at random
 Progress = Callable[[int, int], None]
 
 
 def contents(
-    audit: Audit, *, live: Any, by: Sequence[Any], people: int, ablation: Any, sensitivity: Any, title: str, progress: Progress | None
+    audit: Audit, *, live: Any, by: Sequence[Any], people: int | None, ablation: Any, sensitivity: Any, title: str, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """(values for the template, data for the script)."""
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
@@ -71,6 +72,7 @@ def contents(
         "code": _code(audit),
         "spec": _spec(im),
         "percent": words.percent,
+        "chance": [] if im is None else list(dict.fromkeys(shown(e.feature) for e in im.effects)),
         "number": number,
         "shown": shown,
     }
@@ -92,10 +94,13 @@ def _model(audit: Audit) -> InteractionModel | None:
     return None if spec is None else InteractionModel.from_spec(spec)
 
 
-def _live(audit: Audit, wanted: Any, people: int, also: Sequence[Any], progress: Progress | None) -> tuple[Any, str]:
+def _live(audit: Audit, wanted: Any, people: int | None, also: Sequence[Any], progress: Progress | None) -> tuple[Any, str]:
     """The draws for the switches, or why there are none."""
     from budge.report.live import make_live, why_not
 
+    if people is None:
+        many = len(audit.table.index.unique())
+        people = many if many <= FEW else SOME
     if wanted is False or people == 0:
         return None, "they were not asked for"
     reason = why_not(audit)
@@ -149,8 +154,10 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
 
 def _description(im: InteractionModel) -> dict[str, Any]:
     told = im.describe()
+    many = len(told.effects) - len(im.effects)  # latent draws come first
+    effects = [*told.effects[:many], *(text + (f" ({e.name})" if e.name else "") for text, e in zip(told.effects[many:], im.effects))]
     return {
-        "title": told.title, "rows": told.rows, "constraints": told.constraints, "effects": told.effects, "sizes": len(im.features),
+        "title": told.title, "rows": told.rows, "constraints": told.constraints, "effects": effects, "sizes": len(im.features),
         "parts": len(im.parts),
     }  # fmt: skip
 
@@ -180,16 +187,17 @@ def _person(audit: Audit, person: Any) -> dict[str, Any]:
     return {
         "figure": _drawn(lambda: figures.person(audit, person.label, model=person.model)) if able else None,
         "label": shown(person.label), "model": person.model if len(audit.models) > 1 else "", "why": person.why, "verdict": row["verdict"],
-        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row), "moves": person.moves,
+        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row, audit.info["design"]["threshold"]), "moves": person.moves,
     }  # fmt: skip
 
 
-def _said(row: Mapping[str, Any]) -> str:
+def _said(row: Mapping[str, Any], threshold: float) -> str:
     """One person's numbers in words."""
     if row["method"] == "none":
         return f"status {row['status']}"
     if row["method"] == "exact":
-        return f"{row['hits']:,} of {row['n']:,} reachable points attain the target: ρ = {number(row['rho'])}, exactly"
+        said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target: ρ = {number(row['rho'])}, exactly"
+        return said + (". It equals the threshold: neither below nor above" if row["rho"] == threshold else "")
     return f"{row['hits']:,} of {row['n']:,} draws attain the target: ρ is between {number(row['low'])} and {number(row['high'])}"
 
 
@@ -229,7 +237,7 @@ def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
     if ablation is not None:
         found["ablation"] = {
             "sentences": str(ablation).split("\n"), "figure": _drawn(lambda: figures.gains(ablation)),
-            "rows": ablation.ranking.head(40).astype(object).to_dict(orient="records"), "more": max(len(ablation.ranking) - 40, 0),
+            "rows": ablation.largest(40).astype(object).to_dict(orient="records"), "more": max(len(ablation.ranking) - 40, 0),
         }  # fmt: skip
     if sensitivity is not None:
         found["sensitivity"] = {

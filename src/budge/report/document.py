@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 
 def write_report(
-    audit: Audit, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None,
+    audit: Audit, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None,
     sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Progress | None = None,
 ) -> Path:  # fmt: skip
     """Write the report, whole or not at all; see `Audit.to_html`."""
@@ -41,7 +41,7 @@ def write_report(
 
 
 def render(
-    audit: Audit, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int = 40, ablation: Any = None, sensitivity: Any = None,
+    audit: Audit, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None, sensitivity: Any = None,
     title: str = "", progress: Progress | None = None,
 ) -> str:  # fmt: skip
     """The report as a text."""
@@ -53,7 +53,7 @@ def render(
 
     if live not in (True, False, "auto"):
         raise InputError("must be True, False or 'auto'", where="live", got=live)
-    if isinstance(people, bool) or not isinstance(people, int) or not 0 <= people <= 1000:
+    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or not 0 <= people <= 1000):
         raise InputError("a whole number from 0 to 1000", where="people", got=people)
     columns: Sequence[Any] = [by] if isinstance(by, str) else list(by)
     view, data = contents(audit, live=live, by=columns, people=people, ablation=ablation, sensitivity=sensitivity, title=title, progress=progress)

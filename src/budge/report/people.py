@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from budge.errors import printable
 
 __all__ = ["Notable", "columns_of", "notable", "number", "shown", "steps"]
 
+NEAR = 4  # within a fourth of the threshold counts as close to it
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
 
@@ -38,13 +40,27 @@ def shown(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """A number to three figures, whole ones whole."""
+    """A number to three figures, whole ones whole: by the rule of the page's script, so that it reads alike with and without it.
+
+    Examples
+    --------
+    >>> number(0.03125), number(-0.5), number(0.000012), number(1234)
+    ('0.0313', '−0.5', '1.2e-5', '1,234')
+    """
     if value is None or value != value:
         return "–"
-    v = float(value)
-    if v.is_integer() and abs(v) < 1e15:
-        return f"{int(v):,}"
-    return f"{v:.3g}" if abs(v) < 1000 else f"{v:,.0f}"
+    v = float(f"{float(value):.6g}") if not float(value).is_integer() else float(value)  # what the file holds
+    sign, v = "−" if v < 0 else "", abs(v)
+    if v.is_integer() and v < 1e15:
+        return f"{sign}{int(v):,}"
+    if v >= 1000:
+        return f"{sign}{v:,.0f}"
+    exact, figures = Decimal(v), 1 if v < 1e-4 else 2
+    rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - figures), rounding=ROUND_HALF_UP)
+    if v < 1e-4:
+        digits = rounded.scaleb(-rounded.adjusted())
+        return f"{sign}{digits:.1f}e{rounded.adjusted()}"
+    return f"{sign}{rounded:f}".rstrip("0").rstrip(".")
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
@@ -137,6 +153,11 @@ def notable(audit: Audit, moved: Mapping[str, Mapping[Any, Any]], *, each: int =
             add(able.iloc[order], "A small change suffices: this is the nearest point found that attains the target.")
         near = outside[outside["method"].isin(("sample", "sequential", "weighted", "exact")) & outside["rho"].notna()]
         near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(), kind="stable")]
+        equal = (near["method"] == "exact") & (near["rho"] == tau)
+        add(near[equal], f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
+        drawn = near["method"] != "exact"
+        close = ((near["rho"] - tau).abs() <= tau / NEAR) | (drawn & (near["low"] <= tau) & (tau <= near["high"]))
+        near = near[close & ~equal]
         add(near, f"Close to the threshold τ = {tau:g}.", most=2)
         odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
         add(odd, "Nothing can be said of this person: see the status.", most=2)

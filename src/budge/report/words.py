@@ -111,6 +111,12 @@ def guarantees(audit: Audit) -> list[str]:
             "Exact: every reachable point of the person was listed and the model was asked about each. ρ is known; there is no interval and no "
             "p-value, and the verdict cannot be wrong about this model and this set."
         )
+        equal = int(((table["method"] == "exact") & (table["rho"] == tau)).sum())
+        if equal:
+            said.append(
+                f"{'For 1 person' if equal == 1 else f'For {equal:,} people'} ρ equals the threshold exactly: neither below nor above. Such a verdict is "
+                "“inconclusive” although nothing is uncertain about it."
+            )
     if "sample" in methods:
         said.append(
             f"Sampled: {design['n']:,} points were drawn independently for the person ({design['why_n']}). The interval is that of Clopper and "

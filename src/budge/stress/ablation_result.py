@@ -13,7 +13,7 @@ import pandas as pd
 from budge import stats
 from budge.audit.design import Design
 from budge.audit.sources import TableSource
-from budge.errors import DesignError, InputError, nearest
+from budge.errors import DesignError, InputError, nearest, printable
 from budge.interaction import InteractionModel
 from budge.stats._checks import percent, plain
 from budge.stress.relaxations import Relaxation
@@ -22,7 +22,7 @@ from budge.stress.tally import Tally
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["Ablation", "fresh", "heads", "make_ablation", "mean_gain", "means", "rank", "records", "side"]
+__all__ = ["Ablation", "fresh", "heads", "make_ablation", "mean_gain", "means", "rank", "records", "side", "signed"]
 
 FloatArray = npt.NDArray[np.float64]
 COLUMNS = (
@@ -76,20 +76,32 @@ class Ablation:
             f"{heads(people)}; target: the output {self.info['target']}; {len(self.ranking)} relaxations of {self.info['name'] or 'the model'}, "
             f"one at a time; {self.info['asked']:,} points asked."
         ]
-        for _, row in self.ranking.head(5).iterrows():
+        for _, row in self.largest(5).iterrows():
             if np.isnan(row["gain"]):
                 lines.append(f"{row['relaxation']}: no estimate ({row['note']}).")
                 continue
-            ends = "exactly" if row["low"] == row["high"] else f"between {row['low']:+.4g} and {row['high']:+.4g} at {level}"
-            gain = f"{row['gain']:+.4g} exactly" if ends == "exactly" else f"{row['gain']:+.4g} ({ends})"
+            gain = signed(row["gain"])
+            if row["low"] == row["high"]:
+                gain += " exactly"
+            else:
+                gain += f" (between {signed(row['low'])} and {signed(row['high'])} at {level})"
             lines.append(
                 f"{row['relaxation']}: mean responsiveness {row['before']:.4g} -> {row['after']:.4g}, {gain}; "
                 f"the target becomes reachable for {heads(row['newly_reachable'])}."
             )
-        if len(self.ranking) > 5:
-            lines.append(f"… and {len(self.ranking) - 5} more with smaller gains.")
+        rest = self.ranking.drop(self.largest(5).index)["gain"]
+        if rest.notna().any():
+            lines.append(f"… and {int(rest.notna().sum())} more whose mean changes no more than these, up or down.")
+        if rest.isna().any():
+            lines.append(f"… and {int(rest.isna().sum())} more without an estimate.")
         lines += [f"Not relaxed: {text}." for text in self.left_out]
-        return "\n".join(lines)
+        return printable("\n".join(lines))
+
+    def largest(self, most: int) -> pd.DataFrame:
+        """Those rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""
+        size = self.ranking["gain"].abs().to_numpy(dtype=float)
+        order = np.argsort(np.where(np.isnan(size), np.inf, -size), kind="stable")[:most]
+        return self.ranking.iloc[np.sort(order)]
 
     def to_dict(self) -> dict[str, Any]:
         """The record: how it was made, the ranking and the table."""
@@ -121,6 +133,18 @@ def fresh(rerun: Callable[[Mapping[str, Any]], Any] | None, info: Mapping[str, A
             remedy="give another seed; the new result then stands by itself",
         )
     return rerun(changes)
+
+
+def signed(value: float) -> str:
+    """A change with its sign; a minus is a minus, not a hyphen.
+
+    Examples
+    --------
+    >>> signed(-0.25), signed(0.5)
+    ('−0.25', '+0.5')
+    """
+    text = f"{value:+.4g}"
+    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def heads(people: int) -> str:

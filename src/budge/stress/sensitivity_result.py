@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
-from budge.errors import InputError, nearest
+from budge.errors import InputError, nearest, printable
 from budge.stats._checks import percent, plain
 from budge.stress.ablation_result import fresh, heads, records
 
@@ -148,7 +148,7 @@ class Sensitivity:
                 f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
             )
         lines.append("These claims cover the members evaluated, nothing between them.")
-        return "\n".join(lines)
+        return printable("\n".join(lines))
 
     def to_dict(self) -> dict[str, Any]:
         """The record: how it was made, one row a person and member, one row a person."""

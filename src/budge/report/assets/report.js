@@ -21,8 +21,11 @@
   const shown = (v) => {
     if (v === null || v === undefined || Number.isNaN(v)) return "–";
     if (Number.isInteger(v)) return v.toLocaleString("en");
-    if (Math.abs(v) < 1e-4) return v.toExponential(1);
-    return Number(v.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
+    const sign = v < 0 ? "−" : ""; // the rule of `number` in people.py
+    const size = Math.abs(v);
+    if (size < 1e-4) return sign + size.toExponential(1);
+    if (size >= 1000) return sign + size.toLocaleString("en", { maximumFractionDigits: 0 });
+    return sign + Number(size.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
   };
   const plain = (word) => word.replaceAll("_", " ");
 
@@ -380,5 +383,5 @@
   }
   choices();
   search();
-  if (typeof globalThis.budgeTests === "function") globalThis.budgeTests({ interval, beta, quantile, atMost, atLeast, safe, asCsv });
+  if (typeof globalThis.budgeTests === "function") globalThis.budgeTests({ interval, beta, quantile, atMost, atLeast, safe, asCsv, shown });
 })();

@@ -12,21 +12,21 @@ from budge.report.figures.scales import SHARES, room, round_ticks, share_names
 from budge.report.figures.words import text_width
 from budge.stats._checks import percent
 from budge.stress import Ablation, Selection, Sensitivity
+from budge.stress.ablation_result import signed
 
 __all__ = ["gains", "pareto", "tornado"]
 
 
 def gains(result: Ablation, *, most: int = 20) -> Figure:
-    """The mean gain of each relaxation with its interval, the largest on top."""
+    """The mean gain of each relaxation with its interval, the largest on top; of many, those that change most, up or down."""
     known = result.ranking[result.ranking["gain"].notna()]
-    rows: Any = known.head(most)
+    rows: Any = result.largest(min(most, len(known)))
     if not len(rows):
         raise InputError("no relaxation has a gain: nobody can be compared", remedy="look at the column note of the ranking")
     ends = np.concatenate([[0.0], rows[["low", "high", "gain"]].to_numpy(dtype=float).ravel()])
     level = percent(1 - result.info["alpha"])
-    note = f"Lines: intervals for each mean at {level}." + (
-        f" {len(known) - most} smaller gains are not drawn." if len(known) > most else ""
-    )
+    note = f"Lines: intervals for each mean at {level}." if (rows["low"] < rows["high"]).any() else "Exact: every point was listed."
+    note += f" {len(known) - most} more, which change the mean no more than these, are not drawn." if len(known) > most else ""
     figure = _beside(
         f"Change of mean responsiveness, {result.info['people']:,} people",
         list(rows["relaxation"]),
@@ -43,14 +43,15 @@ def gains(result: Ablation, *, most: int = 20) -> Figure:
             at=at,
             thick=0.66,
             colour="blue" if row.gain >= 0 else "vermilion",
-            title=f"{row.relaxation}: {row.gain:+.4g}",
+            title=f"{row.relaxation}: {signed(row.gain)}",
         )
         if row.low < row.high:
             figure.interval(
-                row.low, row.high, at=at, over=True, title=f"{row.relaxation}: between {row.low:+.4g} and {row.high:+.4g}"
+                row.low, row.high, at=at, over=True, title=f"{row.relaxation}: between {signed(row.low)} and {signed(row.high)}"
             )
     figure.about = "; ".join(
-        f"{row.relaxation}: {row.gain:+.4g} ({row.low:+.4g} to {row.high:+.4g})" for row in rows.itertuples()
+        f"{row.relaxation}: {signed(row.gain)} ({'exact' if row.low == row.high else f'{signed(row.low)} to {signed(row.high)}'})"
+        for row in rows.itertuples()
     )
     return figure
 

@@ -32,10 +32,12 @@ def verdicts(audit: Audit, by: Any = None, *, model: str | None = None) -> Figur
     rows = _by_model(audit, model) if by is None else _by_group(audit, by, model)
     level = percent(1 - audit.info["design"]["alpha"])
     whom = "each model" if by is None else "all groups together"
+    title = clean(by if isinstance(by, str) else getattr(by, "name", None) or "group") if by is not None else ""
     figure = Figure(
-        f"Verdicts on responsiveness against {audit.info['design']['threshold']:g}" + (f" by {clean(by)}" if isinstance(by, str) else ""),
+        f"Verdicts on responsiveness against {audit.info['design']['threshold']:g}" + (f" by {title}" if title else ""),
         x=(0.0, 1.0), y=(0.4, len(rows) + 0.6), x_label="share of people judged", left=_room([name for name, _, _ in rows]),
-        tall=34 * max(len(rows), 1) + 12, note=f"Lines: intervals for the share below (upper line) and above (lower line), for {whom} at {level}.",
+        tall=34 * max(len(rows), 1) + 12, note=f"Lines: intervals for the share below (upper line) and above (lower line), for {whom} at {level}, "
+        "were these people a random sample of a larger population.",
     )  # fmt: skip
     figure.tick("x", SHARES, share_names())
     figure.tick("y", [len(rows) - k for k in range(len(rows))], [name for name, _, _ in rows], grid=False)
@@ -90,10 +92,6 @@ def _by_group(audit: Audit, by: Any, model: str | None) -> list[Row]:
             got=f"{len(groups)} groups",
             remedy=f"at most {MOST_GROUPS}: cut it into ranges, e.g. pandas.cut(X['age'], 5)",
         )
-    try:
-        groups = sorted(groups)
-    except TypeError:
-        groups = sorted(groups, key=str)
     rows: list[Row] = []
     for group in groups:
         pair = _pair(found, group)
