@@ -21,12 +21,13 @@ import pytest
 pytest.importorskip("inspect_ai", reason="inspect-ai is in the `llm` extra")
 pytest.importorskip("openai", reason="openai is in the `llm` extra")
 
-from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, completion, fake_server, truth
+from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, answer, completion, fake_server, truth
 
 from budge import llm
 from budge.audit.lock import FolderLock
 from budge.errors import DesignError, InputError, MissingDependencyError, ModelError, StorageError
 from budge.llm.runs.draws import decode_seed, draws_of, rewrite_stream
+from budge.llm.runs.folder import holds_run
 from budge.llm.runs.stops import needed, stop_of
 from budge.stats import anytime_rule, curtailed_rule, sprt_rule
 
@@ -218,6 +219,42 @@ def test_the_caps_hold_over_kills_with_calls_under_way(tmp_path: Path) -> None:
             assert 6 * 397e-6 <= lost <= 6 * 407e-6
             assert run.asked > 10  # what is left is spent, all but less than one reservation
             assert 0.0031 - 407e-6 < run.cost <= 0.0031
+
+
+def test_the_journal_of_a_killed_run_is_read(tmp_path: Path) -> None:
+    """As after a kill: the journal is there and the table is not, or is that of an earlier call."""
+    with fake_server() as fake:
+        cut = ask(fake, folder=tmp_path / "run", n=6, max_calls=7)
+        (tmp_path / "run" / "run.json").unlink()
+        read = llm.load(tmp_path / "run")
+        assert read.table.equals(cut.answers.table)
+        assert read.info == cut.answers.info
+        assert not read.info["complete"]
+        assert llm.test(read, threshold=0.9, over="these").table["n"].tolist() == [6]
+        assert not ask(fake, folder=tmp_path / "run", n=6).incomplete
+    assert llm.load(tmp_path / "run").info["complete"]
+
+
+def test_a_refused_run_leaves_no_folder_in_the_way(tmp_path: Path) -> None:
+    with fake_server() as fake:
+        for judge, words in (
+            ("model_judge()", "--judge-model"),
+            ("model_judge(nobody/knows)", "nobody"),
+            ("model_judge(bare)", "bare"),
+        ):
+            with pytest.raises(ModelError, match=words):
+                ask(fake, judge=judge, folder=tmp_path / "run")
+            assert not (tmp_path / "run").exists()
+        with pytest.raises(ModelError, match="--rewriter"):
+            ask(fake, ways=["one_of(case(upper), paraphrase())"], folder=tmp_path / "run")
+        fake.behave = lambda number, body, handler: answer(handler, 401, b"{}")
+        with pytest.raises(ModelError, match="401"):
+            ask(fake, folder=tmp_path / "run", seed=8)
+        assert holds_run(tmp_path / "run")
+        fake.behave = None
+        assert not ask(fake, folder=tmp_path / "run", seed=9).incomplete  # nothing was answered there: it is replaced
+        with pytest.raises(InputError, match="seed"):
+            ask(fake, folder=tmp_path / "run", seed=8)
 
 
 def test_what_is_answered_and_not_judged_is_only_judged(tmp_path: Path) -> None:
@@ -519,7 +556,7 @@ def test_progress_and_the_record() -> None:
     assert seen == [(i, 12) for i in range(13)]
     record = json.loads(json.dumps(run.to_dict()))
     assert record["answered"] == record["planned"] == record["calls"] == 12
-    assert str(run) == "12 of 12 draws answered by 12 calls."
+    assert str(run) == "12 of 12 draws resolved by 12 calls."
 
 
 def test_logging_and_hooks_are_left_as_they_were() -> None:

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from budge.errors import Problem
+from budge.errors import Problem, SpecError
 from budge.llm.interactions.checks import as_texts, count_problems, name_problems
 from budge.llm.interactions.edits import Edits, Site
 from budge.llm.interactions.keyboard import LAYOUTS, neighbours
@@ -157,6 +157,17 @@ def typos(
     shortest: int = 3, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (), label: str = "",
 ) -> Misspell:  # fmt: skip
     """Slips of the fingers only: `misspell` without a list."""
-    return misspell(
-        rate, least=least, most=most, ways=ways, layout=layout, shortest=shortest, keep=keep, keep_words=keep_words, label=label
-    )
+    try:
+        return misspell(
+            rate,
+            least=least,
+            most=most,
+            ways=ways,
+            layout=layout,
+            shortest=shortest,
+            keep=keep,
+            keep_words=keep_words,
+            label=label,
+        )
+    except SpecError as error:  # by the name that the caller wrote
+        raise SpecError([replace(p, where=p.where.replace("misspell", "typos", 1)) for p in error.problems]) from None

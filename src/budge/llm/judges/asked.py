@@ -172,6 +172,6 @@ def model_judge(
     text = str(template)
     if not text:
         text = COMPLIES
-    elif isinstance(template, Path) or "{answer}" not in text:
+    elif isinstance(template, Path) or not ("{" in text or "\n" in text or (" " in text.strip() and not Path(text).is_file())):
         text = read_template(template, template_name)
     return ModelJudge(model, text, yes=str(yes), no=str(no), label=label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -18,11 +19,12 @@ from budge.models.transport import Transport
 
 __all__ = ["Calls", "Options", "load_inspect"]
 
+_MARKUP = re.compile(r"\[/?(?:[a-z]+(?: [a-z]+)*)?\]")  # of Rich, in what Inspect says
 _REMEDIES = {
     400: "the endpoint does not take this request: look at the model's name, max_tokens, and send_seed=False",
-    401: "give a valid key: in the provider's environment variable, or api_key=",
+    401: "give a valid key: in the provider's environment variable, or --key-variable (api_key=)",
     403: "this key may not do that",
-    404: "look at the model's name and base_url=",
+    404: "look at the model's name and --base-url (base_url=)",
 }
 
 
@@ -134,14 +136,22 @@ class Calls:
             raise GaveUpError(self.redact(f"{name}{last} ({tries} tries)"), tries) from None
         raise ModelError(self.redact(f"the model failed: {type(last).__name__}: {last}"), where=label) from None
 
+    def prepare(self, name: str, role: str) -> None:
+        """Make a model that is named by an interaction or a judge, unless it is one of the run's."""
+        if name not in self.models:
+            self._helper(name, role)
+
     def _helper(self, name: str, role: str) -> Any:
         """A model that an interaction or a judge asks."""
         key = name or role
         if key not in self._helpers:
             if not name:
                 option = "rewriter" if role == "rewriter" else "judge_model"
-                raise ModelError(f"the {role} asks a model, and none is given", where=option, remedy=f"give {option}=")
-            self._helpers[key] = self._make(name, name, own=False)
+                remedy = f"give --{option.replace('_', '-')} ({option}= in Python)"
+                raise ModelError(f"the {role} asks a model, and none is given", where=option, remedy=remedy)
+            at = self.options.base_url if "/" not in name else None  # a bare name is one at the run's own address
+            there = ChatModel(name, at, api_key=self.options.api_key or "none") if at else name
+            self._helpers[key] = self._make(name, there, own=False)
         return self._helpers[key]
 
     # -- models ---------------------------------------------------------------------------------------------------------
@@ -167,7 +177,8 @@ class Calls:
         except ImportError as error:
             raise MissingDependencyError(f"this provider needs a package: {error}", where=f"models.{label}") from error
         except Exception as error:
-            raise ModelError(f"the model cannot be made: {self.redact(_first_line(error))}", where=f"models.{label}") from None
+            said = self.redact(_first_line(error))
+            raise ModelError(f"the model cannot be made: {said}", where=f"models.{label}", remedy=_making_remedy(said)) from None
         self._secrets.append(str(made.api.api_key or ""))
         ours = copy.copy(made)
         ours.api = copy.copy(made.api)
@@ -180,7 +191,7 @@ class Calls:
         from tenacity.wait import wait_base
 
         inner, judge_retry, patience = api.generate, api.should_retry, self.options.patience
-        inner_note = getattr(api, "on_response", None)
+        inner_note, address = getattr(api, "on_response", None), str(getattr(api, "base_url", None) or "the endpoint")
 
         async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
             text = "\n".join(message.text for message in input)
@@ -203,7 +214,7 @@ class Calls:
                     result.usage = output.usage
                 return result
             except Exception as error:
-                raise self._told(error, judge_retry) from None
+                raise self._told(error, judge_retry, address) from None
             finally:
                 self.meter.settle(ticket, usage)
 
@@ -224,12 +235,14 @@ class Calls:
         api.retry_wait = Wait
         api.should_retry = lambda error: isinstance(error, _GarbledError | _PassingError)
 
-    def _told(self, error: Exception, judge_retry: Any) -> Exception:
+    def _told(self, error: Exception, judge_retry: Any, address: str) -> Exception:
         """The provider's error in our words: passing, garbled, or final; without keys."""
         _forget_call()
         if isinstance(error, _GarbledError | CapReachedError | BudgeError):
             return error
         message = self.redact(f"{type(error).__name__}: {error}")
+        if type(error).__name__ == "APIConnectionError":
+            message = self.redact(f"the connection to {address} failed: is the server running?")
         if isinstance(error, json.JSONDecodeError):
             return _GarbledError("the answer is no JSON", self._without_keys(error.doc))
         if "non-ChatCompletion response" in str(error):
@@ -298,4 +311,11 @@ def _forget_call() -> None:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {' '.join(lines[:3])}"
+    return f"{type(error).__name__}: {_MARKUP.sub('', ' '.join(lines[:3]))}"
+
+
+def _making_remedy(said: str) -> str:
+    """What to do about a model that cannot be made."""
+    if (variable := re.search(r"\b[A-Z][A-Z0-9_]*_API_KEY\b", said)) is not None:
+        return f"export {variable[0]}=…; for a server of your own: --base-url (base_url=), or a ChatModel"
+    return "name it as Inspect does: openai/gpt-4o-mini, hf/…, vllm/…; for a server of your own: --base-url, or a ChatModel"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from budge import __version__
-from budge.errors import DesignError, InputError
+from budge.errors import DesignError, InputError, ModelError
 from budge.llm.answers import BASE
 from budge.llm.interactions.base import Interaction
 from budge.llm.interactions.registry import as_interaction
@@ -20,7 +20,7 @@ from budge.llm.runs.patience import Patience
 from budge.reach.streams import check_seed
 from budge.stats import StoppingRule
 
-__all__ = ["Design", "amount", "count", "design_of", "rule_key"]
+__all__ = ["Design", "amount", "asking", "count", "design_of", "rule_key"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,15 @@ class Design:
     def priced(self) -> list[str]:
         """Every model that may be asked, by the name under which its price is given."""
         roles = {"rewriter": self.rewriter, "judge": self.judge_model}
-        named = [str(getattr(part, "model", "")) for part in (*self.interactions.values(), self.judge)]
+        named = [name for name, _ in self.named()]
         return list(
             dict.fromkeys([*self.models, *(role for role, model in roles.items() if model is not None), *filter(None, named)])
         )
+
+    def named(self) -> list[tuple[str, str]]:
+        """The models that interactions and the judge name themselves, each with its role."""
+        parts = [*((way, "rewriter") for way in self.interactions.values()), (self.judge, "judge")]
+        return list(dict.fromkeys((name, role) for part, role in parts for name in asking(part) if name))
 
     def identity(self) -> dict[str, Any]:
         """All that the answers depend on."""
@@ -94,8 +99,9 @@ def design_of(
             )
         n = sequential.max_n
     if (n is None) == (per_prompt is None):
-        remedy = "n= for joint draws (`llm.plan_calls` says how many), per_prompt= for draws of each prompt"
-        raise DesignError("give either n or per_prompt", where="n", got=[n, per_prompt], remedy=remedy)
+        remedy = "-n (n=) for joint draws, `budge llm plan` says how many; --per-prompt (per_prompt=) for draws of each prompt"
+        what = "neither of them is given" if n is None else "both are given"
+        raise DesignError(f"give either n or per_prompt: {what}", where="n", remedy=remedy)
     ways = _named(interactions)
     if BASE in ways:
         remedy = "give this interaction another name: 'mine = misspell(0.1)' on the command line, a dict or label= in Python"
@@ -103,11 +109,36 @@ def design_of(
     names = (*((BASE,) if base else ()), *ways)
     if not names:
         raise InputError("nothing to ask: no interaction is given and base is False", where="interactions")
+    _check_helpers([*ways.values()], "rewriter", "paraphrase", rest.get("rewriter"))
+    _check_helpers([judge], "judge_model", "model_judge", rest.get("judge_model"))
     return Design(
         models=labelled(models), prompts=_prompts(prompts, ways, judge), interactions=ways, names=names, judge=judge, n=count(n, "n"),
         per_prompt=count(per_prompt, "per_prompt"), seed=check_seed(seed), temperature=amount(temperature, "temperature") or 0.0,
         max_tokens=count(max_tokens, "max_tokens") or 1, concurrency=count(concurrency, "concurrency") or 1, rule=sequential, **rest,
     )  # fmt: skip
+
+
+def asking(part: Any) -> Iterator[str]:
+    """The models that an interaction or a judge asks, parts of it included; "" where it leaves that to the run."""
+    if isinstance(part, tuple):
+        for inner in part:
+            yield from asking(inner)
+    elif isinstance(part, Interaction | Judge):
+        for place in fields(part):
+            value = getattr(part, place.name)
+            if place.name == "model" and isinstance(value, str):
+                yield value
+            else:
+                yield from asking(value)
+
+
+def _check_helpers(parts: list[Any], option: str, sample: str, given: Any) -> None:
+    """A part that asks a model has one to ask: said before a folder is made."""
+    for part in parts:
+        if given is None and "" in asking(part):
+            flag = option.replace("_", "-")
+            remedy = f"name one: {sample}(openai/gpt-4o-mini), or give --{flag} ({option}= in Python)"
+            raise ModelError(f"{part.name} asks a model, and none is given", where=option, remedy=remedy)
 
 
 def _named(interactions: Any) -> dict[str, Interaction]:

@@ -37,6 +37,11 @@ class Engine:
         self._options = options
         self._calls = Calls(models, helpers, meter, options)
 
+    def prepare(self, named: Sequence[tuple[str, str]]) -> None:
+        """Make the models that interactions and judges name, each with its role: one that cannot be made is said at once."""
+        for name, role in named:
+            self._calls.prepare(name, role)
+
     def run(self, draws: Sequence[Draw], steps: Steps, logs: Path) -> None:
         """Ask and judge all draws that are not done. What could not be answered is told by `steps`.
 

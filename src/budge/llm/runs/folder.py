@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from budge.audit.journal import Journal
+from budge.audit.journal import NAME, Journal
 from budge.audit.journal_file import make_folder
-from budge.errors import StorageError
+from budge.audit.records import decode
+from budge.errors import InputError, StorageError
 from budge.llm.answers import Answers
 from budge.llm.runs.meter import ENDED, STARTED
 
-__all__ = ["ANSWERS", "LOGS", "RECORD", "Store", "load", "save"]
+__all__ = ["ANSWERS", "LOGS", "RECORD", "Store", "begin", "holds_run", "load", "open_journal", "save"]
 
 ANSWERS, RECORD, LOGS = "answers.jsonl", "run.json", "logs"
 _FORMAT = 1
+_PLAN = "plan"
 
 
 class Store:
@@ -59,6 +63,82 @@ class Store:
         return len(self._records)
 
 
+def holds_run(folder: Path) -> bool:
+    """Whether a journal is in the folder."""
+    return (folder / NAME).exists()
+
+
+def open_journal(folder: Path, identity: Mapping[str, Any], *, overwrite: bool = False) -> Journal:
+    """The journal of the run. One of another run in which nothing was answered is replaced: it was refused, and this is the mended call."""
+    try:
+        return Journal.open(folder, identity, overwrite=overwrite)
+    except InputError:
+        there = _peek(folder)
+        if there is None or there[0].get("kind") != "llm run" or there[1]:
+            raise
+        return Journal.open(folder, identity, overwrite=True)
+
+
+def begin(folder: Path, store: Store, info: dict[str, Any], categories: Mapping[str, str]) -> None:
+    """Before anything is asked: the table of an earlier call is out of date from now on, and what reads the journal needs to know."""
+    if store.get(_PLAN) is None:
+        identity = info["identity"]
+        order = {"model": list(identity["models"]), "interaction": list(identity["interactions"])}
+        told = {"info": json.loads(json.dumps(info, default=str)), "categories": list(categories.items()), "order": order}
+        store.put(_PLAN, told)
+    (folder / RECORD).unlink(missing_ok=True)
+
+
+def _peek(folder: Path) -> tuple[dict[str, Any], int] | None:
+    """Whose journal it is, and how many answers are in it; None where it cannot be read."""
+    try:
+        with closing(sqlite3.connect(folder / NAME)) as connection:
+            (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
+            (answers,) = connection.execute("SELECT count(*) FROM done WHERE key LIKE 'answer %'").fetchone()
+            return dict(decode(identity)), int(answers)
+    except (sqlite3.Error, TypeError, ValueError):
+        return None
+
+
+def _unfinished(folder: Path) -> Answers | None:
+    """The answers in the journal of a run that was killed; the draws that it had not come to count as unresolved in tests."""
+    there = _peek(folder) if holds_run(folder) else None
+    if there is None or not there[1]:
+        return None
+    with Journal.open(folder, there[0]) as journal:
+        store = Store(journal)
+    plan = store.get(_PLAN)
+    if plan is None or plan["info"]["identity"].get("sequential"):
+        return None  # where its rule stops is for the run itself to say
+    categories = dict(plan["categories"])
+    place = {prompt: i for i, prompt in enumerate(categories)}
+    rows = []
+    for key, answer in store.items():
+        verdict = store.get("judge" + key.removeprefix("answer"))
+        if key.startswith("answer ") and verdict is not None:
+            model, interaction, prompt, index = _parts(key.removeprefix("answer "))
+            rows.append(
+                {
+                    "model": model, "interaction": interaction, "prompt": prompt, "category": categories.get(prompt, ""),
+                    "draw": index, "hit": verdict["hit"], "why": verdict["why"], "sent": answer["sent"], "answer": answer["text"],
+                }
+            )  # fmt: skip
+    at = {name: {word: i for i, word in enumerate(plan["order"][name])} for name in plan["order"]}
+    joint = plan["info"]["scheme"] == "joint"
+    rows.sort(key=lambda row: (*(at[name][row[name]] for name in at), 0 if joint else place[row["prompt"]], row["draw"]))
+    return Answers.of(rows, plan["info"])
+
+
+def _parts(key: str) -> tuple[str, str, str, int]:
+    """The parts of the key of a draw; see `Draw.key`."""
+    parts = []
+    for _ in range(3):
+        size, _, rest = key.partition(":")
+        parts.append(rest[: int(size)])
+        key = rest[int(size) + 1 :]
+    return parts[0], parts[1], parts[2], int(key)
+
+
 def save(answers: Answers, folder: str | Path, *, record: Mapping[str, Any] | None = None) -> None:
     """Write the answers and what is known of them into a folder, for `load` and ``budge llm test``."""
     folder = Path(folder)
@@ -79,6 +159,8 @@ def load(folder: str | Path) -> Answers:
     folder = Path(folder)
     if folder.is_file():
         return Answers.read(folder)
+    if not (folder / RECORD).exists() and (found := _unfinished(folder)) is not None:
+        return found
     told, lines = _read(folder / RECORD), _read(folder / ANSWERS)
     try:
         record = json.loads(told)

@@ -116,7 +116,7 @@ def check_prices(prices: Any, names: list[str], *, needed: bool) -> dict[str, tu
     """Prices by model: (input, output) for a million tokens. One pair alone is for all models."""
     if prices is None:
         if needed:
-            remedy = "give prices={model: (input, output)} for a million tokens"
+            remedy = "give --price 0.15,0.6 (prices={model: (input, output)}) for a million tokens"
             raise DesignError("a cap on cost needs prices", where="prices", remedy=remedy)
         return {}
     given = dict(prices) if isinstance(prices, Mapping) else dict.fromkeys(names, prices)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from budge.audit.journal import Journal
 from budge.llm.answers import Answers
 from budge.llm.interactions.base import Interaction
 from budge.llm.judges.base import Judge
 from budge.llm.prompts import Prompt, Prompts
 from budge.llm.runs.design import Design, amount, count, design_of, rule_key
 from budge.llm.runs.draws import Draw
-from budge.llm.runs.folder import LOGS, Store, save
+from budge.llm.runs.folder import LOGS, Store, begin, holds_run, open_journal, save
 from budge.llm.runs.meter import ENDED, STARTED, Meter, check_prices
 from budge.llm.runs.patience import Patience
 from budge.llm.runs.steps import Steps
@@ -28,6 +28,10 @@ from budge.stats import StoppingRule
 __all__ = ["Run", "run"]
 
 Progress = Callable[[int, int], None]
+_REMEDIES = {
+    "max_calls": "raise --max-calls (max_calls=) and call again",
+    "max_cost": "raise --max-cost (max_cost=) and call again",
+}
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,9 @@ class Run:
     answers
         One row a draw; see `Answers`.
     incomplete
-        Why draws are missing; empty where none is. The same call goes on.
+        Why draws are missing; empty where none is.
+    remedy
+        How it goes on then: by the same call, or by one with a higher cap.
     calls, cost
         Calls and their cost, those of earlier calls on the same folder included.
     asked
@@ -57,6 +63,7 @@ class Run:
     folder: Path | None = None
     stops: tuple[Stop, ...] = ()
     not_answered: tuple[str, ...] = field(default=(), repr=False)
+    remedy: str = "the same call goes on"
 
     @property
     def saved(self) -> int:
@@ -65,17 +72,30 @@ class Run:
 
     def __str__(self) -> str:
         table = self.answers.table
-        unresolved = int(table["hit"].isna().sum())
-        parts = [f"{len(table)} of {self.planned} draws answered by {self.calls} calls"]
+        lost = int(table["hit"].isna().sum())
+        parts = [f"{len(table) - lost} of {_several(self.planned, 'draw')} resolved by {_several(self.calls, 'call')}"]
+        if self.calls and not self.asked:
+            parts[0] += " (nothing was asked now)"
         if self.cost:
             parts[0] += f", cost {self.cost:.4g}"
-        if unresolved:
-            parts.append(f"{unresolved} unresolved")
+        if lost:
+            parts.append(f"{lost} unresolved: {', '.join(self.reasons())}")
         if self.stops:
-            parts.append(f"stopped early: {self.saved} draws saved")
+            spare = sum(stop.asked - stop.draws for stop in self.stops)
+            more = f", {spare} under way at a stop {'was' if spare == 1 else 'were'} not used" if spare else ""
+            parts.append(f"stopped early: {_several(self.saved, 'draw')} saved{more}")
         if self.incomplete:
-            parts.append(f"incomplete: {self.incomplete}; the same call goes on")
+            parts.append(f"incomplete: {self.incomplete}; {self.remedy}")
         return "; ".join(parts) + "."
+
+    def reasons(self, most: int = 3) -> list[str]:
+        """Why draws are unresolved, each reason with how often and with a piece of what came; the most frequent first."""
+        table = self.answers.table
+        lost = table[table["hit"].isna()]
+        times, pieces = Counter(lost["why"]), dict(zip(lost["why"], lost["answer"]))
+        told = [f"{count} × {why}{_piece(pieces[why])}" for why, count in times.most_common(most)]
+        rest = sum(times.values()) - sum(count for _, count in times.most_common(most))
+        return [*told, f"{rest} × something else"] if rest else told
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the run."""
@@ -86,6 +106,15 @@ class Run:
             "stops": [stop.to_dict() for stop in self.stops], "folder": None if self.folder is None else str(self.folder),
             "info": dict(self.answers.info),
         }  # fmt: skip
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _piece(answer: Any) -> str:
+    text = " ".join(str(answer or "").split())
+    return f": {text if len(text) <= 40 else text[:39] + '…'!r}" if text else ""
 
 
 def run(
@@ -170,21 +199,24 @@ def run(
 
 def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, progress: Progress | None) -> Run:
     identity = design.identity()
+    # What cannot be asked is said before a folder is made; a finished run is read without its models.
+    engine = _engine(design, meter) if folder is None or not holds_run(folder) or overwrite else None
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="budge-llm-") as logs:
-            return _work(design, meter, None, Store(), Path(logs), identity, progress)
-    with Journal.open(folder, identity, overwrite=overwrite) as journal:
+            return _work(design, meter, None, Store(), Path(logs), identity, progress, engine)
+    with open_journal(folder, identity, overwrite=overwrite) as journal:
         store = Store(journal)
         meter.count_again(store.calls[STARTED], store.calls[ENDED])
         meter.note = store.note
-        result = _work(design, meter, folder, store, folder / LOGS, identity, progress)
+        result = _work(design, meter, folder, store, folder / LOGS, identity, progress, engine)
         if not result.incomplete and not journal.complete:
             journal.finish()
         return result
 
 
 def _work(
-    design: Design, meter: Meter, folder: Path | None, store: Store, logs: Path, identity: dict[str, Any], progress: Progress | None
+    design: Design, meter: Meter, folder: Path | None, store: Store, logs: Path, identity: dict[str, Any], progress: Progress | None,
+    engine: Any = None,
 ) -> Run:  # fmt: skip
     cells = design.cells()
     planned = sum(map(len, cells.values()))
@@ -200,17 +232,16 @@ def _work(
     steps.tell = tell
     if progress is not None:
         progress(done, planned)
-    engine: Any = None
+    if folder is not None and _batch(design, cells, steps):
+        begin(
+            folder,
+            store,
+            {**_info(design, identity), "complete": False},
+            {prompt.id: prompt.category for prompt in design.prompts},
+        )
     try:
         while not steps.stopped and not steps.gave_up and (batch := _batch(design, cells, steps)):
-            if engine is None:
-                from budge.llm.runs.engine import Engine, Options
-
-                options = Options(
-                    temperature=design.temperature, max_tokens=design.max_tokens, concurrency=design.concurrency,
-                    patience=design.patience, base_url=design.base_url, api_key=design.api_key, send_seed=design.send_seed,
-                )  # fmt: skip
-                engine = Engine(design.models, {"rewriter": design.rewriter, "judge": design.judge_model}, meter, options)
+            engine = engine or _engine(design, meter)
             before = len(store)
             engine.run(batch, steps, logs)
             if len(store) == before:  # nothing came of it, and nothing will
@@ -222,6 +253,19 @@ def _work(
                 result.answers, folder, record={"run": {k: v for k, v in result.to_dict().items() if k not in ("info", "folder")}}
             )
     return result
+
+
+def _engine(design: Design, meter: Meter) -> Any:
+    """The models of the run, made; Inspect is imported here."""
+    from budge.llm.runs.engine import Engine, Options
+
+    options = Options(
+        temperature=design.temperature, max_tokens=design.max_tokens, concurrency=design.concurrency, patience=design.patience,
+        base_url=design.base_url, api_key=design.api_key, send_seed=design.send_seed,
+    )  # fmt: skip
+    engine = Engine(design.models, {"rewriter": design.rewriter, "judge": design.judge_model}, meter, options)
+    engine.prepare(design.named())
+    return engine
 
 
 def _batch(design: Design, cells: dict[tuple[str, str], list[Draw]], steps: Steps) -> list[Draw]:
@@ -269,10 +313,7 @@ def _result(
         mine = [steps.row(draw) for draw in wanted]
         missing += sum(row is None for row in mine)
         rows += [row for row in mine if row is not None]
-    info: dict[str, Any] = {
-        "scheme": "joint" if design.n is not None else "per_prompt", "n": design.n, "per_prompt": design.per_prompt, "seed": design.seed,
-        "judge": identity["judge"], "prompts": identity["prompts"], "identity": identity, "complete": not missing,
-    }  # fmt: skip
+    info: dict[str, Any] = {**_info(design, identity), "complete": not missing}
     if design.rule is not None:
         info["sequential"] = {**rule_key(design.rule), "stops": [stop.to_dict() for stop in stops]}
     reason = ""
@@ -283,6 +324,13 @@ def _result(
         reason = reason or f"{missing} draws are not answered"
     return Run(
         Answers.of(rows, info), sum(map(len, cells.values())), reason, meter.calls, meter.asked, meter.cost, folder, tuple(stops),
-        tuple(steps.gave_up),
+        tuple(steps.gave_up), _REMEDIES.get(steps.cap, "the same call goes on"),
     )  # fmt: skip
 
+
+def _info(design: Design, identity: dict[str, Any]) -> dict[str, Any]:
+    """What tests have to know of the design."""
+    return {
+        "scheme": "joint" if design.n is not None else "per_prompt", "n": design.n, "per_prompt": design.per_prompt, "seed": design.seed,
+        "judge": identity["judge"], "prompts": identity["prompts"], "identity": identity,
+    }  # fmt: skip

@@ -68,6 +68,7 @@ class Steps:
     in_a_row: int
     tell: Callable[[], None] = lambda: None
     stopped: str = ""
+    cap: str = ""  # the option that would let it go on
     fatal: BudgeError | None = None
     gave_up: list[str] = field(default_factory=list)
     _failed_in_a_row: int = 0
@@ -208,7 +209,7 @@ class Steps:
         if error.calls:
             self.store.put(f"failed {uuid.uuid4().hex}", {"calls": error.calls, "reason": str(error)})
         if isinstance(error, CapReachedError):
-            self.stopped = self.stopped or str(error)
+            self.stopped, self.cap = self.stopped or str(error), self.cap or error.option
             return
         self.gave_up.append(f"prompt {draw.prompt.id!r}, {draw.interaction}, draw {draw.index}: {error.reason}")
         self._failed_in_a_row += 1
