@@ -295,3 +295,12 @@ def test_other_files_spell_half_a_character_out(tmp_path: Path, end: str) -> Non
         pytest.importorskip("pyarrow", reason="Parquet needs pyarrow (extra `parquet`)")
     answers = Answers.of([row(answer="\ud800 x")])
     assert Answers.read(answers.write(tmp_path / f"a.{end}")).table["answer"].tolist() == ["\\ud800 x"]
+
+
+def test_a_table_will_do_in_place_of_records() -> None:
+    rows = [{"model": "m", "interaction": "base", "prompt": "q1", "hit": True}, {"model": "m", "interaction": "base", "prompt": "q2", "hit": None}]
+    made = Answers.of(pd.DataFrame(rows), {"scheme": "joint"})
+    assert made.table.equals(Answers.of(rows).table)
+    assert made.info == {"scheme": "joint"}
+    with pytest.raises(DataError, match=r"rows\[0\]"):
+        Answers.of(["model"])  # type: ignore[list-item]

@@ -18,6 +18,7 @@ pytest.importorskip("openai", reason="openai is in the `llm` extra")
 
 from llm_run_kit import KEY, answer, completion, fake_server, truth
 
+from budge import llm
 from budge.cli import main
 
 PROMPTS = "id,text,category,expected\n" + "".join(
@@ -71,6 +72,9 @@ def test_run_then_test(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixtu
         said = capsys.readouterr()
         assert "25 of 60 draws" in said.out
         assert "incomplete" in said.err
+        assert said.err.count("raise --max-calls") == 1
+        assert "incomplete" not in said.out
+        assert "the same call" not in said.err
         assert len(fake.asked) == 25
         assert main([*command, "--json"]) == 0
         record = json.loads(capsys.readouterr().out)
@@ -156,6 +160,9 @@ def test_prices_and_caps_on_cost(prompts: str, tmp_path: Path, capsys: pytest.Ca
     ("more", "words"),
     [
         (["--model", "gpt"], "provider"),
+        (["--model", "mockllm/m", "--interact", "typos(2)"], "typos.rate"),
+        (["--model", "mockllm/m", "--interact", "base = case(upper)"], "the name base is reserved"),
+        (["--model", "mockllm/m", "--per-prompt", "2"], "--per-prompt"),
         ([], "no model is given"),
         (["--model", "mockllm/m", "--interact", "mispell()"], "misspell"),
         (["--model", "mockllm/m", "--judge", "nothing()"], "nothing"),
@@ -169,7 +176,52 @@ def test_what_cannot_be_run(more: list[str], words: str, prompts: str, capsys: p
 
 def test_prompts_that_are_not_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["llm", "run", "fatcs", "--judge", "contains(a)", "--model", "mockllm/m", "-n", "1"]) in (2, 3)
-    assert "fatcs" in capsys.readouterr().err
+    assert "did you mean the built-in facts?" in capsys.readouterr().err
+
+
+def test_a_bare_name_of_a_helper_is_a_model_at_the_address(prompts: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def behave(number: int, body: Any, handler: Any) -> bytes:
+        return completion("1" if body["model"].startswith("judge") else f"Well, {body['seed']}")
+
+    with fake_server(behave) as fake:
+        command = [
+            "llm",
+            "run",
+            prompts,
+            "--model",
+            "fake",
+            "--base-url",
+            fake.url,
+            "-n",
+            "2",
+            "--no-base",
+            "--interact",
+            "paraphrase()",
+        ]
+        assert main([*command, "--judge", "model_judge()", "--judge-model", "judge-1", "--rewriter", "fake", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)["unresolved"] == 0
+        assert {seen.body["model"] for seen in fake.asked} == {"fake", "judge-1"}
+        assert main([*command, "--judge", "model_judge(judge-2)", "--rewriter", "fake", "--quiet"]) == 0
+        assert "judge-2" in {seen.body["model"] for seen in fake.asked}
+        assert main([*command, "--judge", "model_judge()", "--rewriter", "fake"]) == 2
+        assert "--judge-model" in capsys.readouterr().err
+
+
+def test_a_run_without_any_answer_says_so(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def behave(number: int, body: Any, handler: Any) -> None:
+        answer(handler, 200, b"<html>login first</html>", "text/html")
+
+    with fake_server(behave) as fake:
+        assert main([*told(fake, prompts, "-n", "1", "--no-base", "--retries", "1")]) == 0
+        said = capsys.readouterr()
+    assert "0 of 2 draws resolved by 2 calls; 2 unresolved: 2 × the answer is no" in said.out
+    assert "every answer is unresolved: 2 × " in said.err
+    assert "login first" in said.err
+    assert main([*told(fake, prompts, "-n", "1", "--retries", "1", "-o", str(tmp_path / "run"))]) == 4  # nobody listens there now
+    said = capsys.readouterr()
+    assert f"the connection to {fake.url}" in said.err
+    assert "is the server running?" in said.err
+    assert "Next:" not in said.out
 
 
 def test_control_c_leaves_a_run_that_goes_on(prompts: str, tmp_path: Path) -> None:
@@ -197,30 +249,93 @@ def test_control_c_leaves_a_run_that_goes_on(prompts: str, tmp_path: Path) -> No
         assert first < 120
 
 
-def test_logs_of_other_runs_can_be_tested(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Our own runs keep Inspect's logs: they come back in through the same door as anybody's."""
+def asked(fake: Any, prompts: str, out: Path, *more: str) -> None:
+    given = ["llm", "run", prompts, "--base-url", fake.url, "--judge", "contains(yes)", "-n", "30", "--quiet", "-o", str(out)]
+    assert main([*given, "--interact", "loud = case(upper)", *more]) == 0
+
+
+def test_a_log_of_our_own_points_to_the_run(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its samples are draws, not prompts, and it does not know how the run was stopped."""
     with fake_server() as fake:
-        base = [
-            "llm",
-            "run",
-            prompts,
-            "--model",
-            "fake",
-            "--base-url",
-            fake.url,
-            "--judge",
-            "contains(yes)",
-            "-n",
-            "12",
-            "--quiet",
-        ]
-        assert main([*base, "-o", str(tmp_path / "one")]) == 0
-        assert main([*base, "-o", str(tmp_path / "two"), "--seed", "8"]) == 0
-    one, two = (str(next((tmp_path / name / "logs").glob("*.eval"))) for name in ("one", "two"))
-    assert main(["llm", "import", f"base={one}", f"later={two}", "-o", str(tmp_path / "both")]) == 0
-    assert main(["llm", "import", one, "-o", str(tmp_path / "both")]) == 2
+        asked(fake, prompts, tmp_path / "one", "--model", "fake")
+    log = next((tmp_path / "one" / "logs").glob("*.eval"))
+    assert main(["llm", "import", str(log), "-o", str(tmp_path / "again")]) == 2
+    said = capsys.readouterr().err
+    assert f"budge llm test {tmp_path / 'one'}" in said
+    assert not (tmp_path / "again").exists()
+    assert main(["llm", "test", str(tmp_path / "one"), "--over", "these"]) == 0
+
+
+def test_models_are_compared(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def other(number: int, body: Any, handler: Any) -> bytes:
+        loud = body["messages"][-1]["content"].isupper()
+        return completion("yes" if loud == (body["model"] == "b") else "no")
+
+    one, two = tmp_path / "one", tmp_path / "two"
+    with fake_server(other) as fake:
+        asked(fake, prompts, one, "--model", "a")
+        asked(fake, prompts, two, "--model", "b")
     capsys.readouterr()
-    assert main(["llm", "test", str(tmp_path / "both"), "--over", "these", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["table"]
-    assert [row["interaction"] for row in rows] == ["later"]
-    assert rows[0]["n"] == 12
+    assert main(["llm", "compare", str(one), str(two), "--over", "these"]) == 0
+    said = capsys.readouterr().out
+    assert "base: a is higher than b (adjusted p = " in said
+    assert "loud overturns the ranking of the base: b is lower there and higher here" in said
+    assert main(["llm", "compare", str(one), str(two), "--over", "these", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert [row["verdict"] for row in record["table"]] == ["higher", "lower"]
+    assert [row["overturned"] for row in record["rankings"]] == [True]
+    assert main(["llm", "compare", str(one), "--over", "these"]) == 2
+    assert "two models" in capsys.readouterr().err
+
+
+def answers_file(folder: Path, hits: list[bool | None], **more: Any) -> str:
+    rows = [{"model": "m", "interaction": "base", "prompt": f"q{i}", "hit": h, **more} for i, h in enumerate(hits)]
+    return str(llm.Answers.of(rows, {"scheme": "per_prompt"}).write(folder / "answers.jsonl"))
+
+
+def test_labels_correct_for_the_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["llm", "test", answers_file(tmp_path, [True] * 10 + [False] * 90), "--over", "these", "--json", "--labelled"]
+    assert main([*given, "185,15,6,194"]) == 0
+    counts = json.loads(capsys.readouterr().out)
+    assert counts["info"]["labelled"]["false_alarms"] == 6
+    pairs = ["1,1"] * 185 + ["true,false"] * 14 + ["1,"] + ["0,1"] * 6 + ["False,0"] * 194
+    (tmp_path / "labels.csv").write_text("person,judge\n" + "\n".join(pairs) + "\n")
+    assert main([*given, str(tmp_path / "labels.csv")]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["info"]["labelled"] == {**counts["info"]["labelled"], "missed": 14, "unresolved_hits": 1}
+    direct = llm.test(llm.load(given[2]), threshold=0.4, over="these", labelled=llm.Labelled(185, 15, 6, 194))
+    assert counts["table"][0]["rate"] == direct.table["rate"][0] != 0.1
+    for wrong in ("185,15,6", "nowhere.csv", "a,b,c,d"):
+        assert main([*given, wrong]) == 2
+    (tmp_path / "labels.csv").write_text("person,judge\nperhaps,1\n")
+    assert main([*given, str(tmp_path / "labels.csv")]) == 2
+
+
+def test_what_is_unresolved_is_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = answers_file(tmp_path, [True] * 4 + [False] + [None] * 3, category="a long name of a category")
+    assert main(["llm", "test", file, "--over", "these", "--by", "category"]) == 0
+    said = capsys.readouterr().out
+    assert "80.0%†" in said
+    assert "† among resolved answers" in said
+    assert "rate (resolved)" in said
+    assert "a long name of a category" in said
+    assert "inconclusive" in said.split("By category:")[1]
+
+
+def test_samples_with_two_filters_come_in_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = [
+        {"doc_id": i, "doc": {}, "resps": [["x"]], "filtered_resps": ["x"], "filter": name, "metrics": ["exact_match"], "exact_match": value}
+        for name, value in (("strict", 0.0), ("loose", 1.0)) for i in range(5)
+    ]  # fmt: skip
+    log, out = tmp_path / "samples_t.txt", tmp_path / "out"
+    log.write_text("\n".join(map(json.dumps, lines)))
+    given = ["llm", "import", str(log), "-o", str(out)]
+    for more, words in (([], "--format"), (["--format", "lm-eval"], "--model"), (["--model", "m"], "--filter strict")):
+        given += more
+        assert main(given) == 2
+        assert words in capsys.readouterr().err
+    assert main([*given, "--filter", "loose", "--values", "1=perhaps"]) == 2
+    assert main([*given, "--filter", "loose"]) == 0
+    assert llm.load(out).table["hit"].tolist() == [True] * 5
+    assert main([*given, "--filter", "loose", "--values", "1=miss,0=hit", "--overwrite"]) == 0
+    assert llm.load(out).table["hit"].tolist() == [False] * 5

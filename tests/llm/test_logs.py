@@ -101,7 +101,8 @@ def test_values_that_say_neither_are_unresolved(inspect_log: Make) -> None:
     assert table["hit"].to_dict() == {
         "q1": True, "q2": False, "q3": True, "q4": False, "q5": None, "q6": None, "q7": True, "q8": None,
     }  # fmt: skip
-    assert table.loc["q5", "why"] == "scored 'P', which is neither a hit nor a miss"
+    assert table.loc["q5", "why"] == "scored 'P', which is neither a hit nor a miss: because"
+    assert table.loc["q1", "why"] == table.loc["q2", "why"] == "", "only what is unresolved needs a reason"
     turned = llm.read_log(inspect_log([], kind="odd"), values={"C": False, "I": True, "P": True}).table.set_index("prompt")
     assert turned["hit"].to_dict() == {
         "q1": False,

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import progress_bar, say, show_table
+from budge.cli.shared import progress_bar, read_people, say, show_table
 from budge.errors import InputError, OutputExistsError, nearest
 
 if TYPE_CHECKING:
-    from budge.llm import Prompts
+    from budge.llm import Labelled, Prompts
     from budge.stats import StoppingRule
 
 __all__ = ["register"]
@@ -145,6 +145,7 @@ def verdicts(
     adjust: Annotated[str, typer.Option(help="Within a model: bh, by, holm, bonferroni or none.")] = "bh",
     method: Annotated[str, typer.Option(help="auto, first, bounded, clustered or anytime.")] = "auto",
     by: Annotated[str | None, typer.Option(help="Also for each: category or prompt.")] = None,
+    labelled: Annotated[str | None, typer.Option(help="Answers that people labelled: FOUND,MISSED,FALSE_ALARMS,CLEARED, or a CSV file: person,judge.")] = None,
     latex: Annotated[bool, typer.Option("--latex", help="The table in LaTeX, and nothing else.")] = False,
     fail_if: Annotated[list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'inconclusive') > 0\".")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -156,7 +157,10 @@ def verdicts(
 
     if by not in (None, "category", "prompt"):
         raise InputError("is not known", where="--by", got=by, remedy=nearest(by, ("category", "prompt")))
-    found = llm.test(llm.load(run), threshold=threshold, over=over, claim=claim, alpha=alpha, adjust=adjust, method=method)
+    checked = None if labelled is None else _labelled(labelled)
+    found = llm.test(
+        llm.load(run), threshold=threshold, over=over, claim=claim, alpha=alpha, adjust=adjust, method=method, labelled=checked
+    )
     gates = [gate(found.table, condition) for condition in fail_if or ()]
     split = None if by is None else found.by_category() if by == "category" else found.by_prompt()
     if as_json:
@@ -168,15 +172,47 @@ def verdicts(
             typer.echo(found.to_latex())
         elif not quiet:
             show_table(found.wide(), most=200)
-            say()
+            say(found.footnote + "\n" if found.footnote else "")
             say(found)
+            if checked is not None:
+                say(checked)
             if split is not None:
                 say(f"\nBy {by}:")
-                show_table(split, most=200)
+                kept = [c for c in split.columns if c not in ("bound", "method", "interval_method", "exact", "rate_over")]
+                marked = "rate (resolved)" if split["unresolved"].any() else "rate"
+                show_table(split[kept].rename(columns={"p_value": "p", "p_adjusted": "adjusted p", "rate": marked}), most=200)
         for g in gates:
             say(g, err=g.failed)
     if any(g.failed for g in gates):
         raise typer.Exit(1)
+
+
+@group.command("compare")
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of runs, or files of answers; together they have two models or more.")],
+    over: Annotated[str, typer.Option(help="these (the prompts of the benchmark) or population (which they are a sample of).")],
+    model: Annotated[list[str] | None, typer.Option(help="Compare these models only; several times.")] = None,
+    alpha: Annotated[float, typer.Option(help="The error of the claims.")] = 0.05,
+    adjust: Annotated[str, typer.Option(help="Over all comparisons: holm, bonferroni, bh, by or none.")] = "holm",
+    method: Annotated[str, typer.Option(help="auto, first, bounded or clustered.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
+) -> None:
+    """Which model has the lower rate, draw by draw, and whether an interaction overturns the ranking of the base."""
+    from budge import llm
+
+    answers = llm.Answers.concat([llm.load(run) for run in runs])
+    found = llm.compare(answers, over=over, models=model or None, alpha=alpha, adjust=adjust, method=method)
+    if as_json:
+        echo_json(found.to_dict())
+    elif not quiet:
+        names = {"p_value": "p", "p_adjusted": "adjusted p"}
+        show_table(found.table.drop(columns=["only_first", "only_second", "method"]).rename(columns=names), most=200)
+        if len(found.rankings):
+            say("\nRankings of the base:")
+            show_table(found.rankings.rename(columns=names), most=200)
+        say()
+        say(found)
 
 
 @group.command("import")
@@ -186,6 +222,9 @@ def bring(
     score: Annotated[str | None, typer.Option(help="Which score of the log, where it has several.")] = None,
     model: Annotated[str | None, typer.Option(help="Another name for the model.")] = None,
     category: Annotated[str | None, typer.Option(help="The field of a sample that holds its category.")] = None,
+    values: Annotated[str | None, typer.Option(help="What the values of the score mean: C=miss,I=hit. Others are unresolved.")] = None,
+    filter: Annotated[str | None, typer.Option(help="Which filter of lm-evaluation-harness, where a file has several.")] = None,
+    format: Annotated[str | None, typer.Option(help="inspect or lm-eval, where the name of the file does not tell.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what is in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of a sentence.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -199,12 +238,18 @@ def bring(
     named = dict(_named_log(text) for text in logs)
     if len(named) < len(logs):
         raise InputError("two logs have the same name", got=logs, remedy="write base=one.eval misspell=two.eval")
-    answers = llm.read_logs(named, score=score, model=model, category=category)
+    meaning = None if values is None else _values(values)
+    answers = llm.read_logs(named, score=score, model=model, category=category, values=meaning, filter=filter, format=format)
+    status = answers.info.get("status", "success")
+    broken = [s for s in (status if isinstance(status, list) else [status]) if s != "success"]
     save(answers, out)
     if as_json:
-        echo_json({"rows": len(answers), "folder": str(out)})
+        echo_json({"rows": len(answers), "folder": str(out), "status": status})
     elif not quiet:
         say(f"{answers}\nKept in {out}.")
+    if broken and not as_json and not quiet:
+        what = "a log has" if len(broken) == 1 else f"{len(broken)} logs have"
+        say(f"budge: {what} the status {', '.join(dict.fromkeys(broken))}: answers that were planned and are not there are unresolved", err=True)
 
 
 # -- arguments ----------------------------------------------------------------------------------------------------------
@@ -276,6 +321,47 @@ def _pair(text: str, where: str, name: str) -> tuple[str, float]:
         return label or name, float(value)
     except ValueError:
         raise InputError("is not a number", where=where, got=text, remedy=f"0.227, or {name}=0.227") from None
+
+
+def _labelled(text: str) -> Labelled:
+    """Four counts, or a file of pairs."""
+    from budge.llm import Labelled
+
+    if not Path(text).exists():
+        parts = text.split(",")
+        if len(parts) != 4 or not all(part.strip().isdecimal() for part in parts):
+            raise InputError(
+                "is neither four counts nor a file",
+                where="--labelled",
+                got=text,
+                remedy="FOUND,MISSED,FALSE_ALARMS,CLEARED, e.g. 185,15,6,194; or a CSV file with the columns person and judge",
+            )
+        return Labelled(*(int(part) for part in parts))
+    table = read_people(Path(text))
+    for name in ("person", "judge"):
+        if name not in table.columns:
+            raise InputError(
+                f"the file has no column {name!r}", where=f"--labelled {text}", got=list(table.columns), remedy="person and judge: 1, 0, or nothing"
+            )
+    said = {"1": True, "true": True, "1.0": True, "0": False, "false": False, "0.0": False, "": None, "nan": None, "none": None}
+    pairs = [tuple(said.get(str(v).strip().lower(), v) for v in row) for row in table[["person", "judge"]].itertuples(index=False)]
+    return Labelled.of([(person, judge) for person, judge in pairs])
+
+
+def _values(text: str) -> dict[Any, bool]:
+    """What scores mean; a number means the number and its text."""
+    meaning: dict[Any, bool] = {}
+    for part in text.split(","):
+        name, sign, word = (piece.strip() for piece in part.rpartition("="))
+        if not sign or word not in ("hit", "miss"):
+            raise InputError("a value is a hit or a miss", where="--values", got=part, remedy="C=miss,I=hit")
+        meaning[name] = word == "hit"
+        try:
+            meaning[float(name)] = word == "hit"
+        except ValueError:
+            if name.lower() in ("true", "false"):
+                meaning[name.lower() == "true"] = word == "hit"
+    return meaning
 
 
 def _named_log(text: str) -> tuple[str, str]:

@@ -50,9 +50,16 @@ class Answers:
         object.__setattr__(self, "info", dict(self.info))
 
     @classmethod
-    def of(cls, rows: Iterable[Mapping[str, Any]], info: Mapping[str, Any] | None = None) -> Answers:
-        """From records with (at least) a model, an interaction, a prompt and a hit."""
+    def of(cls, rows: Iterable[Mapping[str, Any]] | pd.DataFrame, info: Mapping[str, Any] | None = None) -> Answers:
+        """From records, or a table, with (at least) a model, an interaction, a prompt and a hit."""
+        if isinstance(rows, pd.DataFrame):
+            return cls(rows, dict(info or {}))
         records = list(rows)
+        for i, row in enumerate(records):
+            if not isinstance(row, Mapping):
+                raise DataError(
+                    "a row is a record", where=f"rows[{i}]", got=row, remedy='{"model": "m", "interaction": "base", "prompt": "q1", "hit": True}'
+                )
         names = [*COLUMNS, *dict.fromkeys(str(key) for row in records for key in row if key not in COLUMNS)]
         given = [name for name in names if any(name in row for row in records)] if records else list(COLUMNS)
         columns = {name: pd.Series([row.get(name) for row in records], dtype=object) for name in given}

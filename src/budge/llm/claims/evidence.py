@@ -206,7 +206,7 @@ class Evidence:
                     "looking while drawing is kept honest for joint draws and a claim about these prompts only",
                     where="method",
                     got=method,
-                    remedy='draw with scheme="joint" and claim over="these", or fix the number of draws',
+                    remedy='draw with scheme="joint" (on the shell -n) and claim over="these" (--over these), or fix the number of draws',
                 )
             return how
         if over == "these":
@@ -215,7 +215,7 @@ class Evidence:
                     f"method {how!r} is for claims about the population of prompts",
                     where="method",
                     got=method,
-                    remedy='method="auto", or over="population"',
+                    remedy='method="auto", or over="population"; on the shell --method auto, or --over population',
                 )
             return "pooled"
         if how == "pooled" or (how in ("auto", "one-per-prompt") and repeated):
@@ -224,7 +224,7 @@ class Evidence:
                 where="method",
                 got=f"{method}; up to {int(self.draws.max())} draws of a prompt",
                 remedy='method="first" (exact, the first draw of each prompt), "bounded" (guaranteed) or "clustered" (approximate); '
-                'or claim over="these"',
+                'or claim over="these"; on the shell --method first, --over these',
             )
         return "one-per-prompt" if how == "auto" else how
 

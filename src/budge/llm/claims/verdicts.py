@@ -87,7 +87,7 @@ def test(
                 "these draws were looked at while they came, so a test for a fixed number of draws has a larger error than alpha",
                 where="method",
                 got=method,
-                remedy='method="auto" or "anytime"',
+                remedy='method="auto" or "anytime", on the shell --method auto',
             )
         design["method"] = "anytime"
     name = base if isinstance(base, str) else None

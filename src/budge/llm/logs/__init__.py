@@ -92,6 +92,6 @@ def _kind(place: Path) -> str:
             "a log is .eval or .json (Inspect), or .jsonl (samples of lm-evaluation-harness)",
             where=str(place),
             got=place.suffix,
-            remedy="give format=",
+            remedy='give format="inspect" or "lm-eval", on the shell --format',
         )
     return ends[place.suffix.lower()]

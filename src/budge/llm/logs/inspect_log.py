@@ -13,6 +13,7 @@ from budge.llm.logs.values import hit_of, ready
 
 __all__ = ["read_inspect"]
 
+OWN = "budge_llm"  # the task that our own runs give to Inspect
 _MOST = 8 * 2**30  # bytes that a packed log may unfold to
 
 
@@ -29,7 +30,14 @@ def read_inspect(
             where=str(path),
             remedy="give a log of a run that answered something",
         )
-    name = _scorer(samples, score, path)
+    if str(log.eval.task) == OWN:
+        folder = path.resolve().parent.parent
+        raise DataError(
+            "is a log of one of budge's own runs: it has neither the rule by which the run stopped nor what other calls of it answered",
+            where=str(path),
+            remedy=f"test the run itself: llm.load({str(folder)!r}), on the shell: budge llm test {folder}",
+        )
+    name = _scorer(samples, score, path, str(log.status))
     label = model if model is not None else str(log.eval.model)
     rows, seen = [], set()
     for sample in samples:
@@ -86,14 +94,17 @@ def _log(path: Path) -> Any:
         ) from error
 
 
-def _scorer(samples: list[Any], score: str | None, path: Path) -> str:
+def _scorer(samples: list[Any], score: str | None, path: Path, status: str) -> str:
     names = list(dict.fromkeys(name for sample in samples for name in (sample.scores or {})))
     if not names:
-        raise DataError("nothing in this log is scored", where=str(path), remedy="score it first (`inspect score`)")
+        raise DataError(
+            f"nothing in this log is scored (its status is {status!r})", where=str(path), remedy="score it first (`inspect score`)"
+        )
     if score is not None and score not in names:
         raise InputError("no such scorer in this log", where="score", got=score, remedy=nearest(score, names))
     if score is None and len(names) > 1:
-        raise InputError("several scorers are in this log", where="score", got=names, remedy=f"choose one: score={names[0]!r}")
+        remedy = f"choose one: score={names[0]!r}, on the shell --score {names[0]}"
+        raise InputError("several scorers are in this log", where="score", got=names, remedy=remedy)
     return names[0] if score is None else score
 
 
@@ -104,7 +115,8 @@ def _judged(sample: Any, name: str, meaning: Mapping[Any, bool]) -> tuple[bool |
     if found is None:
         return None, "not scored"
     hit, why = hit_of(found.value, meaning)
-    return hit, why if hit is None else str(found.explanation or "")[:200]
+    said = str(found.explanation or "")[:200]
+    return hit, f"{why}: {said}" if hit is None and said else why
 
 
 def _text(asked: Any) -> str:

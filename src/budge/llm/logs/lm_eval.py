@@ -42,7 +42,7 @@ def read_lm_eval(
     """The answers in one file of samples: a draw for each document."""
     meaning = ready(values)
     if model is None:
-        raise InputError("a file of samples does not say which model answered", where="model", remedy='name it: model="…"')
+        raise InputError("a file of samples does not say which model answered", where="model", remedy='name it: model="…", on the shell --model')
     samples = _samples(path)
     samples = _filtered(samples, filter, path)
     name = _metric(samples, score, path)
@@ -101,7 +101,10 @@ def _filtered(samples: list[tuple[int, dict[str, Any]]], filter: str | None, pat
     names = list(dict.fromkeys(str(sample.get("filter", "none")) for _, sample in samples))
     if filter is None and len(names) > 1:
         raise InputError(
-            "samples of several filters are in this file", where="filter", got=names, remedy=f"choose one: filter={names[0]!r}"
+            "samples of several filters are in this file",
+            where="filter",
+            got=names,
+            remedy=f"choose one: filter={names[0]!r}, on the shell --filter {names[0]}",
         )
     wanted = names[0] if filter is None else filter
     if wanted not in names:
@@ -119,7 +122,8 @@ def _metric(samples: list[tuple[int, dict[str, Any]]], score: str | None, path: 
             "no metric is in these samples", where=str(path), remedy="give a samples_*.jsonl file, written with --log_samples"
         )
     if score is None and len(names) > 1:
-        raise InputError("several metrics are in this file", where="score", got=names, remedy=f"choose one: score={names[0]!r}")
+        remedy = f"choose one: score={names[0]!r}, on the shell --score {names[0]}"
+        raise InputError("several metrics are in this file", where="score", got=names, remedy=remedy)
     wanted = names[0] if score is None else score
     if wanted not in names:
         raise InputError("no such metric in this file", where="score", got=score, remedy=nearest(score, names))
