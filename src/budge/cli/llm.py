@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -110,11 +112,13 @@ def run(
                 raise InputError(
                     "no model is given", where="--model", remedy="--model openai/gpt-4o-mini, or --local for a small one here"
                 )
+            helpers = _helpers(rewriter, judge_model, asked, served, base_url, key, ways=interact or [], judge=judge)
+            paid = [*asked, *(role for role, option in _ROLES.items() if helpers[option] is not None)]
             result = llm.run(
                 asked, items, interact or None, judge=judge, n=None if rule is not None else n, per_prompt=per_prompt, seed=seed, folder=out,
                 base=base, temperature=temperature, max_tokens=max_tokens, max_calls=max_calls, max_cost=max_cost,
-                prices=_prices(price, list(asked)), concurrency=concurrency, sequential=rule, rewriter=rewriter or None,
-                judge_model=judge_model or None, patience=llm.Patience(attempts=retries, timeout=timeout), overwrite=overwrite, progress=progress,
+                prices=_prices(price, paid), concurrency=concurrency, sequential=rule, **helpers,
+                base_url=base_url, api_key=key, patience=llm.Patience(attempts=retries, timeout=timeout), overwrite=overwrite, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
         if out is not None and not as_json:
@@ -123,15 +127,20 @@ def run(
     if as_json:
         echo_json(result.to_dict())
     elif not quiet:
-        say(result)
-        show_table(result.answers.counts(), most=100)
+        say(replace(result, incomplete=""))
+        if len(result.answers):
+            show_table(result.answers.counts(), most=100)
         for stop in result.stops:
             say(stop)
-        if out is not None:
+        if out is not None and len(result.answers):
             say(f"Kept in {out}. Next: budge llm test {out} --threshold {threshold:g} --over these")
+    lost = int(result.answers.table["hit"].isna().sum())
+    if lost and 2 * lost >= len(result.answers):
+        which = "every answer is" if lost == len(result.answers) else f"{lost} of {len(result.answers)} answers are"
+        say(f"budge: {which} unresolved: {', '.join(result.reasons())}", err=True)
     if result.incomplete:
         if not as_json:
-            say(f"budge: incomplete: {result.incomplete}; the same call goes on", err=True)
+            say(f"budge: incomplete: {result.incomplete}; {result.remedy}", err=True)
         raise typer.Exit(4)
 
 
@@ -261,7 +270,35 @@ def _prompts(given: str) -> Prompts:
 
     if given in BENCHMARKS and not Path(given).exists():
         return benchmark(given)
+    if not Path(given).exists() and not Path(given).suffix and (close := get_close_matches(given, BENCHMARKS, 1)):
+        remedy = f"did you mean the built-in {close[0]}?"
+        raise InputError("there is no such file and no such benchmark", where="prompts", got=given, remedy=remedy)
     return Prompts.read(given)
+
+
+#: The names under which helpers are paid for, and the arguments that give them.
+_ROLES = {"rewriter": "rewriter", "judge": "judge_model"}
+
+
+def _helpers(
+    rewriter: str | None, judge_model: str | None, asked: dict[str, Any], served: Any, base_url: str | None, key: str | None, *,
+    ways: list[str], judge: str,
+) -> dict[str, Any]:  # fmt: skip
+    """The models that rewrite and judge: a bare name is one of the run's, or one at its address; the local one where none is named."""
+    from budge import llm
+    from budge.llm.interactions.registry import as_interaction
+    from budge.llm.judges.registry import as_judge
+    from budge.llm.runs.design import asking
+
+    def found(name: str | None, parts: list[Any]) -> Any:
+        if not name:
+            wanted = served is not None and any("" in asking(part) for part in parts)
+            return served if wanted else None
+        if name in asked:
+            return asked[name]
+        return llm.ChatModel(name, base_url, api_key=key or "none") if base_url is not None and "/" not in name else name
+
+    return {"rewriter": found(rewriter, [as_interaction(way) for way in ways]), "judge_model": found(judge_model, [as_judge(judge)])}
 
 
 @contextmanager
