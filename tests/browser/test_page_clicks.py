@@ -328,6 +328,7 @@ def test_one_model_has_its_bar_of_verdicts(open_page: Open) -> None:
         page.fill("#threshold", "0.1")
         page.press("#threshold", "Enter")
         page.wait_for_selector("#alert", state="hidden")
+        page.trouble[:] = [t for t in page.trouble if "400" not in t]  # chromium notes the refused request
 
 
 def test_each_model_s_own_people_are_counted(open_page: Open) -> None:
