@@ -96,3 +96,11 @@ def test_plans_that_make_no_sense_are_refused(bad: dict[str, Any]) -> None:
     good: dict[str, Any] = {"base_rate": 0.2, "threshold": 0.4}
     with pytest.raises(DesignError):
         llm.plan_calls(**{**good, **bad})
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    import budge
+    from budge.cli import main
+
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"budge {budge.__version__}\n"

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -23,8 +23,18 @@ app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pret
 
 
 @app.callback()
-def root() -> None:
+def root(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=lambda asked: _version(asked))] = False,
+) -> None:
     """Will predictions change, how much, how often: with guarantees."""
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from budge import __version__
+
+        typer.echo(f"budge {__version__}")
+        raise typer.Exit
 
 
 def echo_json(record: Any) -> None:
