@@ -76,7 +76,8 @@ def run(*, quick: bool = False, path: str | Path | None = None) -> Study:
     if mine is not None:
         rows += own(mine)
     curve = plan.power_curve(threshold=THRESHOLD, rate=0.227, alpha=ALPHA, power=POWER)
-    tables = {"tests": result.table.drop(columns=["exact", "interval_method", "rate_over", "base_rate_over", "delta_over"]), "plan": costless, "OLMo_against_Llama": between}
+    words = ["exact", "interval_method", "rate_over", "base_rate_over", "delta_over"]
+    tables = {"tests": result.table.drop(columns=words), "plan": costless, "OLMo_against_Llama": between}
     numbers = {"tests": result.to_dict(), "plan": calls.to_dict(), "OLMo against Llama": between.to_dict("records")}
     if mine is not None:
         tables["your_answers"], numbers["yours"] = mine.table, mine.to_dict()
