@@ -302,6 +302,11 @@ def test_saved_runs_come_back_whole_and_changes_on_disk_are_found(tmp_path: Path
     assert back.replay(approve, X).table.equals(result.table)
     some = budge.audit(approve, X, im, target=1, seed=3, population=(X.index % 2 == 0))
     some.save(tmp_path / "some")
+    groups = pd.Series(["b", None, "a"] * len(X), index=None)[: len(some.table)].set_axis(some.table.index)
+    for column in (groups, groups.astype("category")):
+        table = some.by(column)
+        assert list(table.index.get_level_values("group").unique()) == ["a", "b", "missing"]
+        assert table.xs("below", level="verdict")["people"].sum() == len(some.table)
     assert 0 < len(some.table) < len(X)
     assert budge.Audit.load(tmp_path / "some").replay(approve, X).table.equals(some.table)
     with pytest.raises(OutputExistsError):

@@ -25,7 +25,7 @@ from budge.targets import from_dict
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["load_audit", "moved_of", "replay", "save_audit"]
+__all__ = ["load_audit", "moved_of", "population_of", "replay", "save_audit"]
 
 RECORD = "audit.json"
 
@@ -178,7 +178,7 @@ def _moves(saved: list[Any]) -> list[list[Any]]:
     return [[_read(cell) for cell in row] for row in saved]
 
 
-def _population(audit: Audit, people: Any) -> Any:
+def population_of(audit: Audit, people: Any) -> Any:
     """Who was asked about: in words, or those who are in the table."""
     said = audit.info["population"]
     if not said.startswith(MASK):
@@ -209,7 +209,7 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Au
         model, people, im, target=target, threshold=design["threshold"], alpha=design["alpha"], claim=design["claim"],
         **({"sequential": True} if design["sequential"] else {"n": design["n"]}), seed=design["seed"], purpose=design["purpose"],
         method=design["method"], exact_limit=design["exact_limit"], adjust=design["adjust"], on_invalid=design["on_invalid"],
-        how_much=design["how_much"], population=_population(audit, people), proposal=design["proposal"], harm=audit.info["harm"],
+        how_much=design["how_much"], population=population_of(audit, people), proposal=design["proposal"], harm=audit.info["harm"],
     )  # fmt: skip
     for name in ("spec_digest", "data_digest"):
         if again.info[name] != audit.info[name]:

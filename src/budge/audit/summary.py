@@ -148,6 +148,7 @@ def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataF
     """
     judged = rows["verdict"].isin(("below", "above", "inconclusive"))
     found = []
+    groups = _told(groups)
     names = _in_order(groups)
     for verdict in ("below", "above"):
         counts = {
@@ -166,6 +167,15 @@ def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataF
                 }
             )  # fmt: skip
     return pd.DataFrame(found).set_index(["group", "verdict"])
+
+
+def _told(groups: pd.Series) -> pd.Series:
+    """People whose group is missing are a group too."""
+    if not groups.isna().any():
+        return groups
+    if isinstance(groups.dtype, pd.CategoricalDtype):
+        return groups.cat.add_categories([c for c in ["missing"] if c not in groups.cat.categories]).fillna("missing")
+    return groups.astype(object).where(groups.notna(), "missing")
 
 
 def _in_order(groups: pd.Series) -> list[Any]:

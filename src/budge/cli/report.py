@@ -128,6 +128,7 @@ def _same_people(found: Any, table: Any) -> None:
 
 
 def _ablated(found: Any, *, quiet: bool) -> Any:
+    from budge.audit.storage import population_of
     from budge.stress import ablate
 
     context, design = found.context, found.info["design"]
@@ -136,6 +137,6 @@ def _ablated(found: Any, *, quiet: bool) -> Any:
     with progress_bar("relaxations", quiet=quiet) as progress:
         return ablate(
             next(iter(context.predictors.values())), context.X, context.im, target=context.target, threshold=design["threshold"],
-            alpha=design["alpha"], seed=design["seed"], population=found.info["population"], on_invalid=design["on_invalid"], check=False,
+            alpha=design["alpha"], seed=design["seed"], population=population_of(found, context.X), on_invalid=design["on_invalid"], check=False,
             progress=progress,
         )  # fmt: skip
