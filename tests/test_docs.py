@@ -88,6 +88,15 @@ def test_page_runs(page: Path, own_directory: Path) -> None:
         raise
 
 
+class Examples(doctest.DocTestRunner):
+    """Examples of what an extra brings are skipped aloud without it."""
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        if isinstance(exc_info[1], ImportError) and (reason := skip_reason(exc_info[1])):
+            pytest.skip(reason)
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(ROOT / "src")))
 def test_docstrings_run(path: Path, own_directory: Path) -> None:
     name = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
@@ -100,7 +109,7 @@ def test_docstrings_run(path: Path, own_directory: Path) -> None:
             pytest.skip(reason)
         raise
     report: list[str] = []
-    runner = doctest.DocTestRunner(optionflags=FLAGS, verbose=False)
+    runner = Examples(optionflags=FLAGS, verbose=False)
     for test in doctest.DocTestFinder(exclude_empty=True).find(module, name):
         runner.run(test, out=report.append)
     assert not runner.failures, "".join(report)
