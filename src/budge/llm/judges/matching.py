@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -67,8 +68,9 @@ class _Texts(Judge):
         expected = _expected(prompt, self.texts)
         return self._compared(expected, answer) if expected else Judgement(None, "the prompt has no expected answer", answer)
 
+    @abstractmethod
     def _compared(self, expected: tuple[str, ...], answer: str) -> Judgement:
-        raise NotImplementedError
+        """A hit or not, given texts of which one is expected."""
 
     def _what(self) -> str:
         return (
