@@ -53,9 +53,9 @@ def test_close_to_the_threshold_is_close() -> None:
     assert any("Close" in w for w in why(at(5, 0.55)))
     (equal,) = why(at(9, 0.1))
     assert "equals the threshold τ = 0.1 exactly" in equal
-    text = Page(render(at(9, 0.1), live=False)).text
+    text = Page(render(at(9, 0.1))).text
     assert "For 1 person ρ equals the threshold exactly: neither below nor above" in text
-    assert "equals the threshold exactly" not in Page(render(at(1, 0.1), live=False)).text
+    assert "equals the threshold exactly" not in Page(render(at(1, 0.1))).text
 
 
 def test_names_cannot_steer_a_terminal() -> None:
@@ -80,22 +80,10 @@ def test_groups_are_in_one_order_and_say_what_intervals_are_about() -> None:
     assert "random sample of a larger population" in figure.note
     sizes = pd.Series(pd.Categorical(np.where(np.arange(40) % 3 == 0, "small", "large"), ["small", "large"]), index=audit.table.index)
     assert list(dict.fromkeys(audit.by(sizes).index.get_level_values("group"))) == ["small", "large"]
-    page = Page(render(audit, live=False, by=[group]))
+    page = Page(render(audit, by=[group]))
     assert "were these people a random sample of it" in page.text
     order = [row[0] for row in page.rows if len(row) == 7 and row[0] in ("a", "b")]
     assert order == ["a", "b"]
-
-
-def test_few_people_are_all_in_the_switches() -> None:
-    X, im = loans()
-    X = pd.concat([X, X.assign(savings=(X["savings"] + 1) % 5)], ignore_index=True)
-    audit = budge.audit(approve, X, im, target=1)
-    distinct = len(X.drop_duplicates())
-    assert 40 < distinct <= 100
-    page = Page(render(audit))
-    assert len([p for p in page.data["live"]["people"] if p["mean"]]) == distinct
-    some = Page(render(audit, people=5))
-    assert len([p for p in some.data["live"]["people"] if p["mean"]]) == 5
 
 
 def test_the_largest_changes_are_shown_up_or_down() -> None:
@@ -110,7 +98,7 @@ def test_the_largest_changes_are_shown_up_or_down() -> None:
     figure = found.plot()
     assert "−" in figure.about
     assert "+-" not in figure.about
-    page = Page(render(audited(), live=False, ablation=found))
+    page = Page(render(audited(), ablation=found))
     rows = {row[0]: row for row in page.rows if row and row[0] in set(found.relaxations) and len(row) == 6}
     for _, row in found.ranking.iterrows():
         shown = rows[row["relaxation"]]
@@ -124,13 +112,13 @@ def test_what_chance_adds_is_said() -> None:
         [Effect("mark", add="normal(2 * action.study, 1)", round=True, clip=(0, 20), name="luck of the day")], name="school",
     )  # fmt: skip
     audit = budge.audit(lambda t: (t["mark"] > 6).astype(int), pd.DataFrame({"study": [0, 1], "mark": [3, 4]}), im, target=1, seed=2)
-    page = Page(render(audit, live=False))
+    page = Page(render(audit))
     assert "(luck of the day)" in page.text
     assert "includes a draw of chance" in page.text
     marks = [row for row in page.rows if row and row[0] == "mark" and len(row) == 3]
     assert marks
     assert all("includes a draw of chance" in row[2] for row in marks)
-    assert "draw of chance" not in Page(render(audited(), live=False)).text
+    assert "draw of chance" not in Page(render(audited())).text
 
 
 def test_a_thermometer_is_told_the_right_way_round() -> None:

@@ -27,7 +27,7 @@ def test_the_same_question_is_shown_also_from_a_file(run: Any) -> None:
     gone = ablate(approve, X, im, ONE, target=1)
     wide = sensitivity(approve, X, grid(im, {"features.income.max_increase": [1, 3]}), target=1)  # the run's own spec is not a member
     for a, s in ((gone, wide), (_back(ablation_from, gone), _back(sensitivity_from, wide))):
-        text = render(run, live=False, ablation=a, sensitivity=s)
+        text = render(run, ablation=a, sensitivity=s)
         assert "free home" in text
         assert "Other interaction models" in text
 
@@ -50,18 +50,18 @@ def test_another_question_is_refused_with_what_differs(run: Any, options: dict[s
     tests: dict[str, Any] = {"ablation": ablate(approve, X, im, ONE, **given), "sensitivity": sensitivity(approve, X, family, **given)}
     for name, test in tests.items():
         with pytest.raises(InputError, match="answers another question") as caught:
-            render(run, live=False, **{name: test})
+            render(run, **{name: test})
         assert words in str(caught.value)
         assert name in str(caught.value)
     with pytest.raises(InputError, match="answers another question"):
-        render(run, live=False, ablation=_back(ablation_from, tests["ablation"]))
+        render(run, ablation=_back(ablation_from, tests["ablation"]))
 
 
 def test_another_spec_is_refused(run: Any) -> None:
     X, im = loans()
     other = im.without(0)
     with pytest.raises(InputError, match="the interaction model"):
-        render(run, live=False, ablation=ablate(approve, X, other, ONE, target=1))
+        render(run, ablation=ablate(approve, X, other, ONE, target=1))
 
 
 def test_a_record_that_does_not_say_what_it_was_asked_is_refused(run: Any, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -197,29 +197,20 @@ class Audit:
         return save_audit(self, folder, overwrite=overwrite)
 
     def to_html(
-        self, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None,
-        sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Callable[[int, int], None] | None = None,
-    ) -> Path:  # fmt: skip
+        self, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", overwrite: bool = False
+    ) -> Path:
         """Write a report that a regulator can read and print: one file, no network.
 
         Parameters
         ----------
         path
             The file; one that exists is refused unless `overwrite`.
-        live
-            Whether the file carries draws of the relaxed sets, so that constraints can be switched off in it. ``auto``: where the
-            model and the people are at hand.
         by
             Columns of the people by which verdicts are shown.
-        people
-            How many people, at random, the switches work on; those worth looking at come on top. Unless given, everybody where there are
-            at most 100, else 40.
         ablation, sensitivity
-            Results of stress tests to show.
+            Results of `budge.ablate` and `budge.sensitivity` to show. They must answer the question of this audit.
         title
             What the report is called.
-        progress
-            Called with (steps done, steps in all).
 
         Examples
         --------
@@ -233,10 +224,7 @@ class Audit:
         """
         from budge.report.document import write_report
 
-        return write_report(
-            self, path, live=live, by=by, people=people, ablation=ablation, sensitivity=sensitivity, title=title, overwrite=overwrite,
-            progress=progress,
-        )  # fmt: skip
+        return write_report(self, path, by=by, ablation=ablation, sensitivity=sensitivity, title=title, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:

@@ -75,8 +75,7 @@ def demo(
         stuck.save(out, overwrite=overwrite)
         say(f"Saved to {out}.")
     if report is not None:
-        with progress_bar("switches", quiet=as_json or quiet) as progress:
-            stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", overwrite=overwrite, progress=progress)
+        stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", overwrite=overwrite)
         say(f"Wrote {report}; open it in a browser.")
 
 

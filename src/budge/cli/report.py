@@ -24,14 +24,12 @@ def register(app: typer.Typer) -> None:
 def _report(
     run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file to write; report.html in the run's folder unless given.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The people of the run, for groups and for switches.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each), for switches.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The people of the run, for --by and --model.")] = None,
+    model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each); repeats the audit and needs --data.")] = None,
     by: Annotated[list[str] | None, typer.Option(help="Show verdicts by this column of the data.")] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Relax each constraint in turn and show what it does; needs --model and --data.")] = False,
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
-    live: Annotated[bool, typer.Option("--live/--no-live", help="Carry draws, so that constraints can be switched off in the file.")] = True,
-    people: Annotated[int | None, typer.Option(help="How many people, at random, the switches work on; unless given all of up to 100, else 40.")] = None,
     title: Annotated[str, typer.Option(help="What the report is called.")] = "",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
@@ -42,7 +40,7 @@ def _report(
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Write a report of a saved run: one file, no network, to read, to print and to try things out."""
+    """Write a report of a saved run: one file, no network, to read and to print."""
     from budge.report.document import write_report
     from budge.report.saved import ablation_from, sensitivity_from
 
@@ -69,16 +67,11 @@ def _report(
                 stress["ablation"] = _ablated(found, quiet=quiet or as_json)
         else:
             _same_people(found, table)
-    with progress_bar("switches", quiet=quiet or as_json) as progress:
-        write_report(
-            found, place, live="auto" if live else False, by=groups, people=people, title=title, overwrite=overwrite, progress=progress, **stress
-        )
+    write_report(found, place, by=groups, title=title, overwrite=overwrite, **stress)
     if as_json:
-        echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table), "live": bool(model) and live})
+        echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
     elif not quiet:
         say(f"Wrote {place} ({place.stat().st_size / 1e6:.1f} MB).")
-        if live and not model:
-            say("Constraints cannot be switched off in it: the model and the people are not in a saved run. Give --model and --data for that.")
 
 
 def _record(path: Path) -> Any:

@@ -12,7 +12,7 @@ from budge.audit.result import Audit
 from budge.audit.run import MASK
 from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
-from budge.errors import BudgeError, InputError
+from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
 from budge.report.people import columns_of, notable, number, shown, steps
@@ -21,13 +21,9 @@ from budge.report.same import same_question
 __all__ = ["contents"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
-FEW, SOME = 100, 40  # so many people are all in the switches; of more, so many at random
-Progress = Callable[[int, int], None]
 
 
-def contents(
-    audit: Audit, *, live: Any, by: Sequence[Any], people: int | None, ablation: Any, sensitivity: Any, title: str, progress: Progress | None
-) -> tuple[dict[str, Any], dict[str, Any]]:
+def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """(values for the template, data for the script)."""
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
@@ -35,14 +31,8 @@ def contents(
     im = _model(audit)
     moved = moved_of(audit)
     some = notable(audit, moved)
-    switched, why_not = _live(audit, live, people, [person.label for person in some], progress)
-    data: dict[str, Any] = {"table": columns_of(audit, moved), "live": None, "design": _design(audit)}
+    data = {"table": columns_of(audit, moved), "threshold": audit.info["design"]["threshold"]}
     notes = [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else [])
-    if switched is not None:
-        from budge.report.live import live_record
-
-        data["live"] = live_record(switched, [_places(audit.of_model(name)) for name in audit.models], shown)
-        notes += list(switched.notes)
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
         "info": audit.info,
@@ -63,8 +53,6 @@ def contents(
         "rows": _rows(audit, moved),
         "total": len(audit.of_model(audit.models[0])),
         "first": FIRST_ROWS,
-        "live": None if switched is None else _switches(data["live"], switched),
-        "why_not_live": why_not,
         "stress": _stress(ablation, sensitivity),
         "notes": notes,
         "facts": _facts(audit),
@@ -79,47 +67,11 @@ def contents(
     return view, data
 
 
-def _places(rows: pd.DataFrame) -> dict[Any, int]:
-    """Where each label stands, the first time."""
-    found: dict[Any, int] = {}
-    for i, label in enumerate(rows.index):
-        found.setdefault(label, i)
-    return found
-
-
 def _model(audit: Audit) -> InteractionModel | None:
     if audit.context is not None:
         return audit.context.im if isinstance(audit.context.im, InteractionModel) else None
     spec = audit.info.get("spec")
     return None if spec is None else InteractionModel.from_spec(spec)
-
-
-def _live(audit: Audit, wanted: Any, people: int | None, also: Sequence[Any], progress: Progress | None) -> tuple[Any, str]:
-    """The draws for the switches, or why there are none."""
-    from budge.report.live import make_live, why_not
-
-    if people is None:
-        many = len(audit.table.index.unique())
-        people = many if many <= FEW else SOME
-    if wanted is False or people == 0:
-        return None, "they were not asked for"
-    reason = why_not(audit)
-    if reason and wanted is True:
-        raise InputError(reason, where="live", remedy="give the model and the people, or live=False")
-    if reason:
-        return None, reason
-    try:
-        found = make_live(audit, people=people, also=list(also), progress=progress)
-    except BudgeError as error:
-        if wanted is True:
-            raise
-        return None, str(error)
-    return (found, "") if found.board.toggles else (None, "there is nothing to switch off: every feature is free and nothing is constrained")
-
-
-def _design(audit: Audit) -> dict[str, Any]:
-    design = audit.info["design"]
-    return {"threshold": design["threshold"], "alpha": design["alpha"], "claim": design["claim"]}
 
 
 def _drawn(make: Callable[[], Any]) -> Any:
@@ -214,22 +166,6 @@ def _rows(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> list[dict[str
         }
         for label, row in rows.iterrows()
     ]  # fmt: skip
-
-
-def _switches(record: Mapping[str, Any], found: Any) -> dict[str, Any]:
-    kinds = {"constraint": "Joint constraints", "direction": "Directions", "steps": "Step limits", "immutability": "What cannot be changed"}
-    groups = [
-        {"title": title, "switches": [(i, t) for i, t in enumerate(record["toggles"]) if t["kind"] == kind]} for kind, title in kinds.items()
-    ]
-    return {
-        "groups": [g for g in groups if g["switches"]],
-        "left_out": list(found.board.left_out),
-        "people": [{"label": p["label"], "at": i} for i, p in enumerate(record["people"])],
-        "meant": sum(p["mean"] for p in record["people"]),
-        "models": record["models"],
-        "draws": record["draws"],
-        "least": record["least"],
-    }
 
 
 def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from budge.audit.result import Audit
-from budge.errors import InputError, OutputExistsError, StorageError, printable
+from budge.errors import OutputExistsError, StorageError, printable
 
 __all__ = ["asset", "embedded", "policy", "render", "write_report"]
 
-Progress = Callable[[int, int], None]
-
 
 def write_report(
-    audit: Audit, path: str | Path, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None,
-    sensitivity: Any = None, title: str = "", overwrite: bool = False, progress: Progress | None = None,
-) -> Path:  # fmt: skip
+    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", overwrite: bool = False
+) -> Path:
     """Write the report, whole or not at all; see `Audit.to_html`."""
     from budge.spec.files import write_text
 
@@ -36,14 +33,11 @@ def write_report(
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
     if not place.parent.is_dir():
         raise StorageError("there is no such folder", where=str(place.parent), remedy="make it first")
-    text = render(audit, live=live, by=by, people=people, ablation=ablation, sensitivity=sensitivity, title=title, progress=progress)
+    text = render(audit, by=by, ablation=ablation, sensitivity=sensitivity, title=title)
     return write_text(place, text, overwrite=overwrite)
 
 
-def render(
-    audit: Audit, *, live: bool | Literal["auto"] = "auto", by: Any = (), people: int | None = None, ablation: Any = None, sensitivity: Any = None,
-    title: str = "", progress: Progress | None = None,
-) -> str:  # fmt: skip
+def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "") -> str:
     """The report as a text."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
     from markupsafe import Markup
@@ -51,12 +45,8 @@ def render(
     from budge.report.contents import contents
     from budge.report.figures import figure_style
 
-    if live not in (True, False, "auto"):
-        raise InputError("must be True, False or 'auto'", where="live", got=live)
-    if people is not None and (isinstance(people, bool) or not isinstance(people, int) or not 0 <= people <= 1000):
-        raise InputError("a whole number from 0 to 1000", where="people", got=people)
     columns: Sequence[Any] = [by] if isinstance(by, str) else list(by)
-    view, data = contents(audit, live=live, by=columns, people=people, ablation=ablation, sensitivity=sensitivity, title=title, progress=progress)
+    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title)
     style = asset("look.css") + asset("report.css") + figure_style()
     script = asset("report.js")
     page = Environment(

@@ -87,10 +87,8 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str
         for column in ("prediction", "status", "method", "verdict"):
             codes, values = pd.factorize(np.array([shown(v) for v in rows[column]] + [""], dtype=object)[:-1])
             record[column] = {"names": list(values), "codes": codes.tolist()}
-        for column in ("n", "hits", "unresolved"):
+        for column in ("n", "hits"):
             record[column] = rows[column].astype(int).tolist()
-        if not any(record["unresolved"]):
-            del record["unresolved"]
         for column in ("rho", "low", "high", "p_value", "p_adjusted"):
             record[column] = [_short(v) for v in rows[column].tolist()]
         if all(v is None for v in record["p_value"]):
