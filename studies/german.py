@@ -9,6 +9,7 @@ import pandas as pd
 
 from budge import datasets, plan
 from budge.audit import audit
+from budge.audit.design import Design, Execution
 from budge.interaction import InteractionModel
 from budge.models import as_predictor
 from budge.targets import different
@@ -111,7 +112,7 @@ def calibration_error(chance: np.ndarray, good: np.ndarray) -> float:
 def exact(models: dict[str, Any], people: pd.DataFrame, im: InteractionModel) -> dict[str, pd.DataFrame]:
     """The truth: responsiveness over all reachable points, each listed once for both models."""
     asked = {name: predictor(m) for name, m in models.items()}
-    found = audit(asked, people, im, target=different(), threshold=THRESHOLD, alpha=ALPHA, method="exact")
+    found = audit(asked, people, im, target=different(), threshold=THRESHOLD, alpha=ALPHA, method="exact", population="all")
     return {name: found.of_model(name) for name in models}
 
 
@@ -119,7 +120,7 @@ def measured(estimator: Any, people: pd.DataFrame, im: InteractionModel, truth: 
     """What n draws say of each applicant, beside the truth."""
     found = audit(
         predictor(estimator), people, im, target=different(), threshold=THRESHOLD, alpha=ALPHA, method="sample", n=n, seed=SEED,
-        purpose=f"n = {n}", check=False, testing=False,
+        population="all", design=Design(purpose=f"n = {n}", testing=False), execution=Execution(check=False),
     ).table  # fmt: skip
     return pd.DataFrame(
         {

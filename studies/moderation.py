@@ -74,7 +74,7 @@ mean of ρ over these messages with an exact 95 % interval, and, where all rewri
 def asked(prompts: Prompts, made: Interaction, n: int, *, target: bool = False) -> Any:
     """The audit of these messages: how often does a rewrite attain the target (False: it passes)?"""
     texts = pd.Series({p.id: p.text for p in prompts})
-    return audit(flags, texts, made, target=target, threshold=THRESHOLD, alpha=ALPHA, claim="above", n=n, seed=SEED)
+    return audit(flags, texts, made, target=target, threshold=THRESHOLD, alpha=ALPHA, claim="above", n=n, seed=SEED, population="all")
 
 
 def mean_of(found: Any) -> stats.Average:

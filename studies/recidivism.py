@@ -10,6 +10,7 @@ import pandas as pd
 
 from budge import datasets, stats
 from budge.audit import audit
+from budge.audit.design import Execution
 from budge.interaction import InteractionModel
 from budge.models import as_predictor
 from budge.stress import Ablation, ablate
@@ -21,8 +22,8 @@ THRESHOLD, ALPHA, SEED = 0.1, 0.05, 0
 MAIN = "LR"
 
 ABOUT = """
-A defendant who is predicted to recidivate is *precluded* where hardly anything that she can do (responsiveness below
-τ = 0.1), up to clearing her record altogether, makes the prediction *no*. The paper's New York data is restricted; the study runs on
+A defendant who is predicted to recidivate is *precluded* where hardly anything that they can do (responsiveness below
+τ = 0.1), up to clearing their record altogether, makes the prediction *no*. The paper's New York data is restricted; the study runs on
 COMPAS, with an interaction model that asks the same question, or with `--data FILE` on your own copy of rearrest_NY.
 All reachable points of COMPAS are listed, so that each defendant's responsiveness is exact; the intervals are for the
 population of which the defendants are a sample. Then every constraint is relaxed in turn, for those who are precluded.
@@ -42,7 +43,8 @@ def preclusion(data: datasets.Dataset, im: InteractionModel, *, quick: bool = Fa
     people = np.arange(len(data))[:: 4 if quick else 1]
     asked = {name: as_predictor(m.predict, takes="numpy", classes=[0, 1]) for name, m in models.items()}
     audited = audit(
-        asked, data.X.iloc[people], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, harm="below", check=False
+        asked, data.X.iloc[people], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, harm="below", population="all",
+        execution=Execution(check=False),
     )  # everybody, in large blocks; only those predicted to recidivate count below
     found = {name: audited.of_model(name).query("prediction == 1") for name in models}
     fixed = pd.concat(
@@ -60,8 +62,9 @@ def preclusion(data: datasets.Dataset, im: InteractionModel, *, quick: bool = Fa
     figures = {}
     if len(stuck):
         ablation = ablate(
-            asked[MAIN], data.X.loc[stuck], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, n=100, check=False
-        )
+            asked[MAIN], data.X.loc[stuck], im, target=0, threshold=THRESHOLD, alpha=ALPHA, seed=SEED, n=100, population="all",
+            execution=Execution(check=False),
+        )  # fmt: skip
         ranking = ablation.ranking
         tables["ablation"] = ranking[
             ["relaxation", "kind", "gain", "low", "high", "newly_reachable", "below_before", "below_after"]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from budge import datasets, plan, stats
 from budge.audit import audit
+from budge.audit.design import Design, Execution
 from budge.errors import DesignError
 from budge.models import as_predictor
 from budge.stress import sensitivity
@@ -47,9 +48,9 @@ def run(*, quick: bool = False) -> Study:
     family = {name: model(file) for name, file in MEMBERS.items()}
     alone, several = plan.min_samples(THRESHOLD, ALPHA), plan.min_samples(THRESHOLD, ALPHA / len(family))
     printed = as_printed(need, cohort, family)
-    claim: dict[str, Any] = {"target": lower_than_before(), "threshold": THRESHOLD, "alpha": ALPHA, "seed": SEED, "harm": "below"}
-    before = sensitivity(need, cohort, family, n=alone, check=False, **claim)
-    enough = sensitivity(need, cohort, family, n=several, purpose="enough draws", check=False, **claim)
+    claim: dict[str, Any] = {"target": lower_than_before(), "threshold": THRESHOLD, "alpha": ALPHA, "seed": SEED, "harm": "below", "population": "all"}
+    before = sensitivity(need, cohort, family, n=alone, execution=Execution(check=False), **claim)
+    enough = sensitivity(need, cohort, family, n=several, design=Design(purpose="enough draws"), execution=Execution(check=False), **claim)
     people = described(cohort, enough)
     numbers: dict[str, Any] = {
         "default": {name: round(float(default[name]), 3) for name in ("need", "utility", "tbs")},
@@ -97,8 +98,8 @@ def as_printed(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> pd.Da
     hits = []
     for im in family.values():
         found = audit(
-            need, cohort, im, target=lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, n=PRINTED_N, seed=SEED, purpose="as printed",
-            check=False, testing=False,
+            need, cohort, im, target=lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, n=PRINTED_N, seed=SEED, population="all",
+            design=Design(purpose="as printed", testing=False), execution=Execution(check=False),
         )  # fmt: skip
         hits.append(found.table["hits"].to_numpy())
     p = np.stack([stats.p_value(h, PRINTED_N, THRESHOLD, claim="below") for h in hits], axis=1)
@@ -124,6 +125,7 @@ def refusal(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> str:
             threshold=THRESHOLD,
             alpha=ALPHA,
             n=PRINTED_N,
+            population="all",
         )
     except DesignError as error:
         return str(error)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budge import datasets, plan, stats
 from budge.audit import audit
+from budge.audit.design import Execution
 from budge.features import Feature
 from budge.interaction import InteractionModel
 from budge.models import as_predictor
@@ -251,7 +252,7 @@ def audited(models: dict[str, Any], X: pd.DataFrame, im: InteractionModel, n: in
     """The same by the library's own audit, for the models that were chosen."""
     found = audit(
         models, X, im, target=target, threshold=THRESHOLD, alpha=ALPHA, claim="above", n=n, method="sample", seed=SEED,
-        population="outside", harm="above", check=False,
+        population="outside", harm="above", execution=Execution(check=False),
     )  # fmt: skip
     return {
         name: float((found.of_model(name)["verdict"] == "above").mean()) if len(found.of_model(name)) else 0.0 for name in models

@@ -9,9 +9,11 @@ from budge.audit import audit
 
 if TYPE_CHECKING:
     from budge import constraints, datasets, errors, llm, models, plan, report, stats, stress, targets, testing, web
+    from budge.audit.design import Design, Execution
     from budge.audit.result import Audit
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
+    from budge.errors import BudgeError
     from budge.features import Feature
     from budge.interaction import InteractionModel
     from budge.stress import ablate, sensitivity
@@ -20,8 +22,11 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Audit",
+    "BudgeError",
+    "Design",
     "Effect",
     "Estimate",
+    "Execution",
     "Falsified",
     "Feature",
     "InteractionModel",
@@ -51,6 +56,9 @@ __all__ = [
 # Where each name lives: it is imported when it is first asked for, so that `import budge` takes no time.
 _HOMES = {
     "Audit": "budge.audit.result",
+    "BudgeError": "budge.errors",
+    "Design": "budge.audit.design",
+    "Execution": "budge.audit.design",
     "Estimate": "budge.audit.tasks",
     "Falsified": "budge.audit.tasks",
     "Verification": "budge.audit.tasks",

@@ -117,8 +117,12 @@ class Coding:
         moving = {f.name: values[:, j] for j, f in enumerate(self.features) if f.name in self.moving}
         return self._written(moving, like, rows, None)
 
-    def write(self, moved: Mapping[str, FloatArray], like: pd.DataFrame, people: npt.NDArray[np.intp], n: int) -> pd.DataFrame:
-        """The same from the columns that can move: n points for each of these rows of `like`, one after the other."""
+    def write(
+        self, moved: Mapping[str, FloatArray], like: pd.DataFrame, people: npt.NDArray[np.intp], n: int | npt.NDArray[np.intp]
+    ) -> pd.DataFrame:
+        """Return the same from the columns that can move: n points (each, or one number per row) for these rows of `like`, row by row."""
+        if isinstance(n, np.ndarray):
+            return self._written(moved, like, np.repeat(people, n), None)
         return self._written(moved, like, people, n)
 
     def _written(

@@ -5,12 +5,19 @@
 29
 """
 
-from budge.stats.calls import Calls, expected_calls
 from budge.stats.curves import PowerCurve, power_curve
-from budge.stats.margins import Margin, detectable_margin, provable_threshold
-from budge.stats.planning import PowerPlan, check_n, min_samples, samples_for_power, samples_for_width
+from budge.stats.planning import (
+    Margin,
+    PowerPlan,
+    check_n,
+    detectable_margin,
+    min_samples,
+    provable_threshold,
+    samples_for_power,
+    samples_for_width,
+)
 from budge.stats.power import critical_hits, power
-from budge.stats.sequential import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
+from budge.stats.sequential import Calls, StoppingRule, anytime_rule, curtailed_rule, expected_calls, sprt_rule
 
 __all__ = [
     "Calls",

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 import budge
-from budge import Feature, constraints
+from budge import Execution, Feature, constraints
+
+ONCE = Execution(check=False)  # nothing is asked twice
+
+PROPOSAL = {"balance": {"weights": {0: 1, 1: 1, 2: 2, 3: 3, 4: 4}}}
+#: Ways to ask about the twelve applicants of `loans`.
+ROUTES: dict[str, dict[str, Any]] = {
+    "listed": {},
+    "everybody": {"population": "all", "groups": ["home", "closed"]},
+    "labelled": {"population": "all", "groups": {"closed": {0: "open", 1: "shut"}}, "harm": "below"},
+    "a condition": {"population": "age < 40"},
+    "a mask": {"population": np.arange(12) % 2 == 0},
+    "drawn": {"method": "sample", "population": "all"},
+    "stopped": {"method": "sample", "sequential": True, "n": 80, "population": "all"},
+    "weighted": {"method": "sample", "n": 100, "proposal": PROPOSAL, "population": "all"},
+    "no way": {"threshold": 0, "population": "all"},
+}
 
 
 def loans() -> tuple[pd.DataFrame, budge.InteractionModel]:

@@ -72,12 +72,13 @@ def pid_of(block: Any) -> int:
 
 @dataclass(frozen=True)
 class Slow:
-    """Writes its process down, then takes its time."""
+    """Writes its process and its block down, then takes its time."""
 
     folder: Path
     seconds: float
 
     def __call__(self, block: int) -> int:
         (self.folder / f"pid-{os.getpid()}").touch()
+        (self.folder / f"block-{block}").touch()
         time.sleep(self.seconds)
         return block

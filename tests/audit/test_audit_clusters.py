@@ -17,7 +17,8 @@ def run(**how: Any) -> pd.DataFrame:
     data = lending(n=160, seed=3)
     model = Scorecard.fit(data.X.iloc[:140], data.y.iloc[:140])
     im = budge.InteractionModel.from_file(spec_path("lending"))
-    return budge.audit(model, data.X.iloc[140:], im, target=1, n=40, seed=5, block_people=4, **how).table
+    execution = budge.Execution(block_people=4, **how)
+    return budge.audit(model, data.X.iloc[140:], im, target=1, n=40, seed=5, execution=execution).table
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 import budge
 from budge import Feature, InteractionModel
 from budge.errors import InputError
-from budge.stats.quantiles import how_much_exactly
+from budge.stats.quantiles import how_much, how_much_exactly
 
 X = pd.DataFrame({"a": [1, 4], "b": [0, 1]}, index=["anna", "ben"])
 IM = InteractionModel([Feature("a", "integer", bounds=(0, 6), direction="increase"), Feature("b", "binary")])
@@ -67,3 +67,41 @@ def test_weights_and_missing_answers() -> None:
         assert row.high == (ends[1] if ends[1] < 1e9 else np.inf)
     assert gaps.mean is None
     assert "3 have no answer" in str(gaps)
+
+
+def test_draws_without_an_answer_widen_every_quantile() -> None:
+    """The interval is the widest over fillings far away; with none missing it is the plain one."""
+    rng = np.random.default_rng(6)
+    values = rng.normal(0, 1, 90)
+    for lost in (0, 1, 7):
+        found = how_much(values, unresolved=lost)
+        assert (found.n, found.unresolved) == (90 + lost, lost)
+        plain = [how_much(np.append(values, [fill] * lost)) for fill in (-1e9, 1e9)]
+        for q, row in found.quantiles.items():
+            low, high = plain[0].quantiles[q].low, plain[1].quantiles[q].high
+            assert row.low == (low if low > -1e9 else -np.inf)
+            assert row.high == (high if high < 1e9 else np.inf)
+            assert row.estimate == how_much(values).quantiles[q].estimate
+    assert "no answer" in str(found)
+    mean = how_much(values, unresolved=1, value_range=(-9, 9)).mean
+    assert mean is not None
+    assert mean.low <= how_much(values, value_range=(-9, 9)).mean.low
+
+
+def test_a_drawn_person_whose_score_is_missing_at_times() -> None:
+    im = InteractionModel([Feature("a", "real", bounds=(0, 1))])
+
+    def gaps(t: pd.DataFrame) -> np.ndarray:
+        return np.where(t["a"] > 0.95, np.nan, t["a"]).astype(float)
+
+    model = budge.models.as_predictor(gaps, output="score")
+    result = budge.audit(model, pd.DataFrame({"a": [0.5, 0.2]}), im, target="higher", n=400, seed=1, design=budge.Design(max_unresolved=1.0))
+    found = result.how_much(1)
+    assert found.unresolved == result.table["unresolved"][1] > 0
+    for q, row in found.quantiles.items():
+        assert row.low <= q - 0.2 <= row.high
+    weighted = budge.audit(
+        budge.models.as_predictor(score, output="score"), X, IM, target="higher", method="sample", n=60, proposal={"b": {"weights": {0: 1, 1: 2}}}
+    )
+    with pytest.raises(InputError, match="weighted draws"):
+        weighted.how_much("anna")

@@ -17,7 +17,7 @@ pytest.importorskip("uvicorn", reason="uvicorn is in the `serve` extra")
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "web"))
 
-from web_kit import HOSTILE, MODELS, world
+from web_kit import HOSTILE, MODELS, truth_of, world
 
 import budge
 from budge.spec import to_text
@@ -44,7 +44,7 @@ def served(question: Any) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     X, im = world()
-    with served(make_question(MODELS, X, im, target=1, text="# own words\n" + to_text(im))) as found:
+    with served(make_question(MODELS, X, im, target=1, population="all", text="# own words\n" + to_text(im))) as found:
         yield found
 
 
@@ -93,13 +93,13 @@ def test_find_open_toggle_and_see_the_library_s_number(open_page: Open, address:
         assert page.locator(".who").count() == 1
         looked(page, lambda: page.click(".who"))
         assert page.inner_text("#person-name") == "Person P007"
-        truth = budge.audit(MODELS, X, im, target=1)
+        truth = truth_of(MODELS, X, im, target=1)
         assert rho_of(page) == truth.of_model("strict").loc["P007", "rho"]
         assert page.get_attribute(".sentence", "data-points") == str(im.enumerate(X.loc[["P007"]]).size)
 
         looked(page, lambda: page.click('[data-constraint="1"]'))
         edited = im.without("savings")
-        after = budge.audit(MODELS, X, edited, target=1)
+        after = truth_of(MODELS, X, edited, target=1)
         for model in MODELS:
             assert rho_of(page, model) == after.of_model(model).loc["P007", "rho"]
         assert rho_of(page) != truth.of_model("strict").loc["P007", "rho"]
@@ -113,7 +113,7 @@ def test_find_open_toggle_and_see_the_library_s_number(open_page: Open, address:
         looked(page, lambda: (page.fill(box, "5"), page.press(box, "Tab")))
         features = [f.but(max_increase=5) if f.name == "years" else f for f in edited.features]
         wider = budge.InteractionModel(features, edited.constraints, name=edited.name)
-        assert rho_of(page) == budge.audit(MODELS["strict"], X, wider, target=1).table.loc["P007", "rho"]
+        assert rho_of(page) == truth_of(MODELS["strict"], X, wider, target=1).table.loc["P007", "rho"]
 
         looked(page, lambda: page.click("#undo"))
         assert rho_of(page) == after.of_model("strict").loc["P007", "rho"]
@@ -155,9 +155,9 @@ def test_the_spec_is_checked_as_one_types_and_applied(open_page: Open, address: 
         page.wait_for_selector("#spec-apply:not([disabled])")
         looked(page, lambda: page.click("#spec-apply"))
         wider = im.relax("balance", bounds=(0, 6))
-        assert float(page.get_attribute("#mean-rho", "data-value")) == budge.audit(MODELS, X, wider, target=1).summary("strict").mean_rho
+        assert float(page.get_attribute("#mean-rho", "data-value")) == truth_of(MODELS, X, wider, target=1).summary("strict").mean_rho
         looked(page, lambda: page.click("#undo"))
-        assert float(page.get_attribute("#mean-rho", "data-value")) == budge.audit(MODELS, X, im, target=1).summary("strict").mean_rho
+        assert float(page.get_attribute("#mean-rho", "data-value")) == truth_of(MODELS, X, im, target=1).summary("strict").mean_rho
 
 
 def test_the_exported_spec_loads_back_equal(open_page: Open, address: str, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_the_exported_spec_loads_back_equal(open_page: Open, address: str, tmp_p
 
 def test_models_stand_side_by_side(open_page: Open, address: str) -> None:
     X, im = world()
-    truth = budge.audit(MODELS, X, im, target=1)
+    truth = truth_of(MODELS, X, im, target=1)
     with page_of(open_page, address) as page:
         page.click("#view-models")
         means = [float(cell.get_attribute("data-mean")) for cell in page.locator(".models [data-mean]").all()]
@@ -217,7 +217,7 @@ def test_everything_works_from_the_keyboard(open_page: Open, address: str) -> No
         page.focus('[data-constraint="1"]')
         looked(page, lambda: page.keyboard.press("Space"))
         assert page.evaluate("document.activeElement.dataset.constraint") == "1"  # the focus stays
-        assert float(page.get_attribute("#mean-rho", "data-value")) == budge.audit(MODELS, X, im.without(1), target=1).summary("strict").mean_rho
+        assert float(page.get_attribute("#mean-rho", "data-value")) == truth_of(MODELS, X, im.without(1), target=1).summary("strict").mean_rho
         assert "responsiveness" in page.text_content("#say")
         looked(page, lambda: page.keyboard.press("Control+z"))
         assert page.is_checked('[data-constraint="1"]')
@@ -253,7 +253,7 @@ def test_hostile_names_are_text(open_page: Open) -> None:
     features = [f.but(name="<b>balance") if f.name == "balance" else f for f in im.features]
     im = budge.InteractionModel(features, [c for c in im.constraints if c.name != "owners pay"], name="<u>spec</u>")
     models = {"<i>m</i>": lambda t: MODELS["strict"](t.rename(columns={"<b>balance": "balance"})), "k": lambda t: (t["ge_1"] == 1).astype(int)}
-    with served(make_question(models, X, im, target=1)) as address, page_of(open_page, address) as page:
+    with served(make_question(models, X, im, target=1, population="all")) as address, page_of(open_page, address) as page:
         dialogs: list[str] = []
         page.on("dialog", lambda d: (dialogs.append(d.message), d.dismiss()))
         assert page.inner_text("#title") == "<u>spec</u>"
@@ -273,7 +273,7 @@ def test_hostile_names_are_text(open_page: Open) -> None:
 
 def test_a_saved_run_can_be_read(open_page: Open, tmp_path: Path) -> None:
     X, im = world()
-    budge.audit(MODELS, X, im, target=1).save(tmp_path / "run")
+    truth_of(MODELS, X, im, target=1).save(tmp_path / "run")
     saved = budge.Audit.load(tmp_path / "run")
     with served(from_run(saved)) as address, page_of(open_page, address) as page:
         assert "to be read" in page.inner_text("#asked")
@@ -309,13 +309,13 @@ def test_quick_toggles_end_at_the_last_state(open_page: Open, address: str) -> N
         settled(page)
         page.wait_for_timeout(500)
         settled(page)
-        assert float(page.get_attribute("#mean-rho", "data-value")) == budge.audit(MODELS, X, im.without(2), target=1).summary("strict").mean_rho
+        assert float(page.get_attribute("#mean-rho", "data-value")) == truth_of(MODELS, X, im.without(2), target=1).summary("strict").mean_rho
         assert [page.is_checked(f'[data-constraint="{i}"]') for i in range(3)] == [True, True, False]
 
 
 def test_one_model_has_its_bar_of_verdicts(open_page: Open) -> None:
     X, im = world()
-    with served(make_question({"strict": MODELS["strict"]}, X, im, target=1)) as address, page_of(open_page, address) as page:
+    with served(make_question({"strict": MODELS["strict"]}, X, im, target=1, population="all")) as address, page_of(open_page, address) as page:
         assert page.locator("#split").bounding_box()["width"] > 100
         assert page.locator("#model-pick").is_hidden()
         lefts = {page.locator(".who .gauge").nth(k).bounding_box()["x"] for k in range(8)}
@@ -333,7 +333,7 @@ def test_one_model_has_its_bar_of_verdicts(open_page: Open) -> None:
 
 def test_each_model_s_own_people_are_counted(open_page: Open) -> None:
     X, im = world()
-    truth = budge.audit(MODELS, X, im, target=1, population="outside")
+    truth = truth_of(MODELS, X, im, target=1, population="outside")
     with served(make_question(MODELS, X, im, target=1, population="outside")) as address, page_of(open_page, address) as page:
         own = {name: len(truth.of_model(name)) for name in MODELS}
         assert f"strict {own['strict']}, kind {own['kind']} of 40 people (outside the target)" in page.inner_text("#asked")

@@ -90,8 +90,9 @@ def test_p_values_and_intervals_of_fixed_prompts_are_one_statement() -> None:
         assert (FIXED[pair].low > 0) == (FIXED[pair].p_greater is not None and FIXED[pair].p_greater <= ALPHA / 2 + 1e-9)
 
 
-def test_mcnemar_is_the_binomial_of_disagreements() -> None:
-    assert ALIKE[9, 2].p_greater == pytest.approx(binom.sf(8, 11, 0.5))
+def test_p_values_of_pairs_that_are_alike_are_near_the_binomial_of_disagreements() -> None:
+    """One twentieth of the error bounds the rate at which pairs differ; the rest is McNemar's test."""
+    assert 1 <= ALIKE[9, 2].p_greater / (binom.sf(8, 11, 0.5) / 0.95) < 1.03
     assert ALIKE[0, 0].p_greater == 1.0
 
 
@@ -160,7 +161,7 @@ def test_a_ranking_is_overturned_where_both_orders_are_shown() -> None:
     ]
     typos = result.rankings.iloc[0]
     one, two = (binom.sf(39, 40, 0.5), binom.sf(49, 50, 0.5))
-    assert typos["p_value"] == pytest.approx(2 * max(one, two), rel=1e-9, abs=0)
+    assert 1 <= typos["p_value"] / (2 * max(one, two) / 0.95) < 1.03
     text = str(result)
     assert "typos overturns the ranking of the base: a is lower there and higher here" in text
     assert "base: a is lower than b" in text
@@ -233,7 +234,7 @@ def test_the_population_asks_for_one_draw_a_prompt_or_a_method() -> None:
     with pytest.raises(DesignError, match="population"):
         llm.compare(repeated, over="population")
     assert llm.compare(repeated, over="population", method="first").table[["pairs", "method"]].values.tolist() == [
-        [60, "paired, McNemar"]
+        [60, "paired, exact region"]
     ]
     bounded = llm.compare(repeated, over="population", method="bounded").table
     assert bounded["verdict"][0] == "lower"
@@ -247,7 +248,7 @@ def test_differences_from_the_base_are_paired_where_every_draw_has_a_partner() -
         both.only(interaction="typos").table, both.only(interaction="base").table, scheme="joint", over="these", alpha=0.05
     )
     assert expected is not None
-    assert table["delta_method"][0] == "paired, McNemar"
+    assert table["delta_method"][0] == "paired, exact region"
     assert (table["delta_low"][0], table["delta_high"][0]) == (expected.low, expected.high)
     fewer = Answers.of(rows({("m", "base"): 40}, 150) + rows({("m", "typos"): 60}), {"scheme": "joint"})
     assert llm.test(fewer, threshold=0.5, over="these").table["delta_method"][0] == "two intervals"

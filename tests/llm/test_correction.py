@@ -158,7 +158,7 @@ def test_answers_are_corrected_in_every_split() -> None:
     result = llm.test(Answers.of(rows), threshold=0.9, over="these", labelled=Labelled(90, 10, 5, 95))
     for table in (result.table, result.by_category(), result.by_prompt()):
         assert set(table["method"]) <= {
-            "exact binomial, pooled, corrected for the judge",
+            "pooled binomial, corrected for the judge",
             "exact binomial, corrected for the judge",
         }
 

@@ -24,8 +24,8 @@ pytest.importorskip("openai", reason="openai is in the `llm` extra")
 from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, answer, completion, fake_server, truth
 
 from budge import llm
-from budge.audit.lock import FolderLock
 from budge.errors import DesignError, InputError, MissingDependencyError, ModelError, StorageError
+from budge.journal.lock import FolderLock
 from budge.llm.runs.draws import decode_seed, draws_of, rewrite_stream
 from budge.llm.runs.folder import holds_run
 from budge.llm.runs.stops import needed, stop_of

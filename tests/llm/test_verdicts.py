@@ -348,7 +348,7 @@ def test_a_mean_over_prompts_is_not_given_as_a_share_of_draws() -> None:
 def test_rates_say_that_they_leave_unresolved_answers_out() -> None:
     base, typos = [True] * 2 + [False] * 6, [True] * 4 + [False] + [None] * 3
     result = llm.test(Answers.of(rows(base, interaction="base") + rows(typos)), threshold=0.9, over="these")  # type: ignore[arg-type]
-    assert "4 of 5 resolved hit (3 of 8 unresolved): 80 % among those resolved, between 15.7 % and 99.68 %" in str(result)
+    assert "4 of 5 resolved hit (3 of 8 unresolved): 80 % among those resolved, between 15.7 % and 99.69 %" in str(result)
     assert "+55.0 p.p. from base among those resolved" in str(result)
     assert result.to_dict()["table"][0]["rate_over"] == result.to_dict()["table"][0]["delta_over"] == "resolved answers"
     assert result.to_dict()["table"][0]["base_rate_over"] == "all answers"

@@ -27,7 +27,7 @@ def test_joint_draws_are_paired_and_tested(tmp_path: Path) -> None:
     row = result.table.iloc[0]
     assert row["hits"] == counts.loc[("fake", "shout"), "hits"]
     assert row["p_value"] == pytest.approx(stats.p_value(int(row["hits"]), 40, 0.9))
-    assert row["delta_method"] == "paired, McNemar", "all interactions share the prompts of a joint draw"
+    assert row["delta_method"] == "paired, exact region", "all interactions share the prompts of a joint draw"
     assert result.info["prompts"] == len(PROMPTS)
     assert llm.test(made, threshold=0.9, over="these").table.equals(result.table), "a run will do in place of its answers"
     compared = llm.compare(made, over="these")

@@ -43,8 +43,8 @@ def test_a_class_instead_of_a_model() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[pd.DataFrame], object], str]] = {
-    "short": (lambda t: np.ones(len(t) - 1), r"one output a row.*got \(49,\)"),
-    "long": (lambda t: np.ones(len(t) + 2), r"one output a row.*got \(52,\)"),
+    "short": (lambda t: np.ones(len(t) - 1), r"one output per row.*got \(49,\)"),
+    "long": (lambda t: np.ones(len(t) + 2), r"one output per row.*got \(52,\)"),
     "scalar": (lambda t: 1, r"one value for the whole table \(got 1\)"),
     "2-D": (lambda t: np.ones((len(t), 2)), r"two-dimensional.*got \(50, 2\)"),
     "2-D column": (lambda t: np.ones((len(t), 1)), r"two-dimensional.*got \(50, 1\)"),
@@ -56,6 +56,9 @@ WRONG: dict[str, tuple[Callable[[pd.DataFrame], object], str]] = {
 }
 
 
+SHAPES = ("short", "long", "2-D", "2-D column", "3-D")
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_wrong_answers_show_their_shape(name: str) -> None:
     model, message = WRONG[name]
@@ -63,7 +66,11 @@ def test_wrong_answers_show_their_shape(name: str) -> None:
         as_predictor(model).predict(FRAME)
     found = check_contract(as_predictor(model), FRAME, rows=50)
     assert [p.severity for p in found] == ["error"]
-    assert not as_predictor(model).predict_resolved(FRAME).resolved.any()
+    if name in SHAPES:  # an answer of the wrong shape speaks of the model as a whole: no row is asked again
+        with pytest.raises(ModelError, match=message):
+            as_predictor(model).predict_resolved(FRAME)
+    else:
+        assert not as_predictor(model).predict_resolved(FRAME).resolved.any()
 
 
 def test_probabilities_where_labels_are_expected() -> None:

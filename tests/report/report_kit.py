@@ -109,4 +109,4 @@ def generous(table: pd.DataFrame) -> np.ndarray:
 
 def audited(**options: Any) -> Any:
     X, im = loans()
-    return budge.audit(options.pop("model", approve), X, im, target=1, harm="below", **options)
+    return budge.audit(options.pop("model", approve), X, im, target=1, harm="below", **{"population": "all", **options})

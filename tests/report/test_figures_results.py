@@ -21,7 +21,6 @@ from budge.errors import InputError
 from budge.report import figures
 from budge.report.figures.drawing import Area, Bar, Figure, Line, Point, Text
 from budge.report.figures.person import cells_of, reached
-from budge.stress import grid, select
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "audit"))
 from audit_kit import approve, below_rate, dials, loans
@@ -30,13 +29,13 @@ from audit_kit import approve, below_rate, dials, loans
 @pytest.fixture(scope="module")
 def audit() -> Any:
     X, im = loans()
-    return budge.audit({"points": approve, "strict": lambda t: (approve(t) & (t["balance"] > 2)).astype(int)}, X, im, target=1)
+    return budge.audit({"points": approve, "strict": lambda t: (approve(t) & (t["balance"] > 2)).astype(int)}, X, im, target=1, population="all")
 
 
 @pytest.fixture(scope="module")
 def drawn() -> Any:
     X, im = dials(60)
-    return budge.audit(below_rate, X, im, target=1, n=300, seed=3)
+    return budge.audit(below_rate, X, im, target=1, n=300, seed=3, population="all")
 
 
 def lines(figure: Figure, title: str | None = None) -> list[Line]:
@@ -61,7 +60,7 @@ def test_cdf_is_the_empirical_distribution(audit: Any, model: str) -> None:
     assert all(b[0] >= a[0] and b[1] >= a[1] for a, b in pairwise(line.points))
     (mark,) = lines(figure, "threshold 0.1")
     assert {x for x, _ in mark.points} == {0.1}
-    assert f"{model}: {np.mean(rho < 0.1):.1%} below the threshold 0.1" in figure.about
+    assert f"{model}: {np.mean(rho < 0.1):.1%} have a ρ below the threshold 0.1" in figure.about
 
 
 def test_a_wrong_distribution_would_be_seen(audit: Any) -> None:
@@ -88,18 +87,47 @@ def test_verdicts_hold_the_shares_and_intervals_of_by(drawn: Any) -> None:
         assert bars[-1][1] == 1.0
         assert all(one[1] == pytest.approx(two[0]) for one, two in pairwise(bars))
         widths = {fill: x1 - x0 for x0, x1, fill in bars}
-        assert widths["vermilion"] == pytest.approx(below["share"])
-        assert widths["blue"] == pytest.approx(above["share"])
-        spans = [m.points for m in lines(figure) if m.title.startswith(name)]
-        assert (spans[0][0][0], spans[0][1][0]) == pytest.approx((below["low"], below["high"]))
-        assert (spans[1][0][0], spans[1][1][0]) == pytest.approx((1 - above["high"], 1 - above["low"]))
+        assert widths["vermilion"] == pytest.approx(below["verdicts"])
+        assert widths["blue"] == pytest.approx(above["verdicts"])
+        (span,) = [m.points for m in lines(figure) if m.title.startswith(name)]  # one interval per bar: that of the claim
+        assert (span[0][0], span[1][0]) == pytest.approx((below["low"], below["high"]))
+    assert "shares of verdicts" in figure.note
+    assert "all groups together with confidence 95 %" in figure.note
+
+
+def test_the_claim_stands_on_the_left_and_its_interval_is_not_turned() -> None:
+    X, im = dials(60)
+    found = budge.audit(below_rate, X, im, target=1, n=300, seed=3, population="all", claim="above", threshold=0.3)
+    groups = pd.Series(np.where(np.arange(60) < 20, "young", "old"), index=found.table.index)
+    figure, table = found.plot("verdicts", by=groups), found.by(groups)
+    bars = sorted((b.x0, b.x1, b.fill) for b in figure.marks if isinstance(b, Bar) and b.y0 > 1.4)  # the upper bar
+    assert (bars[0][0], bars[0][2], bars[-1][2]) == (0.0, "blue", "vermilion")
+    assert bars[0][1] == pytest.approx(table.loc[("old", "above"), "verdicts"])
+    (span,) = [m.points for m in lines(figure) if m.title.startswith("old")]
+    assert (span[0][0], span[1][0]) == pytest.approx(tuple(table.loc[("old", "above"), ["low", "high"]]))
+
+
+def test_verdicts_at_the_threshold_and_of_no_way() -> None:
+    im = budge.InteractionModel([Feature("a", "integer", bounds=(0, 9)), Feature("cut", "integer", bounds=(0, 20), actionable=False)])
+    X = pd.DataFrame({"a": [0, 0, 0, 0], "cut": [9, 15, 5, 9]})
+    found = budge.audit(lambda t: (t["a"] >= t["cut"]).astype(int), X, im, target=1, threshold=0.1)
+    assert found.table["verdict"].tolist() == ["at the threshold", "below", "above", "at the threshold"]
+    figure = found.plot("verdicts")
+    assert {round(b.x1 - b.x0, 6): b.fill for b in figure.marks if isinstance(b, Bar)} == {0.25: "blue", 0.5: "purple"}
+    assert "known exactly" in figure.note
+    assert "50.0% at the threshold" in figure.about
+    never = budge.audit(lambda t: (t["a"] >= t["cut"]).astype(int), X, im, target=1, threshold=0)
+    figure = never.plot("verdicts")
+    assert "25.0% none" in figure.about
+    assert "have no way at all" in figure.note
+    assert "no way at all" in figure.legends[0].names
 
 
 def test_verdicts_by_model_and_by_column(audit: Any) -> None:
     figure = audit.plot("verdicts")
-    assert [t.names for t in figure.ticks if t.axis == "y"] == [("points", "strict")]
+    assert [t.names for t in figure.ticks if t.axis == "y"] == [("points (12)", "strict (12)")]
     one = audit.plot("verdicts", by="home", model="strict")
-    assert "by home" in one.title
+    assert one.title.endswith("by home (strict)")
     with pytest.raises(InputError, match="several models"):
         audit.plot("verdicts", by="home")
     with pytest.raises(InputError, match="no such column"):
@@ -120,7 +148,7 @@ def test_options_that_a_kind_does_not_take_are_refused(audit: Any) -> None:
             audit.plot(**options)
 
 
-def test_every_row_of_a_person_holds_her_responsiveness(audit: Any) -> None:
+def test_every_row_of_a_person_holds_their_responsiveness(audit: Any) -> None:
     """A cell's share is the share of points, its filling the share of hits: brute force over the enumerated set."""
     X, im = loans()
     for label in audit.of_model("points").index:
@@ -165,10 +193,10 @@ def test_person_draws_cells_start_and_witness(audit: Any) -> None:
 def test_person_by_draws_in_rounds_and_weighted() -> None:
     """The very draws that the audit counted, for every method."""
     X, im = dials(12, seed=2)
-    plain = budge.audit(below_rate, X, im, target=1, n=250, seed=5)
-    rounds = budge.audit(below_rate, X, im, target=1, seed=5, sequential=True)
+    plain = budge.audit(below_rate, X, im, target=1, n=250, seed=5, population="all")
+    rounds = budge.audit(below_rate, X, im, target=1, seed=5, sequential=True, population="all")
     weights = {"balance": {"weights": {0: 1, 1: 1, 2: 2, 3: 3, 4: 4}}}
-    heavy = budge.audit(approve, *loans(), target=1, method="sample", n=250, seed=5, proposal=weights)
+    heavy = budge.audit(approve, *loans(), target=1, method="sample", n=250, seed=5, proposal=weights, population="all")
     for found in (plain, rounds, heavy):
         for label, row in found.table.iterrows():
             got = reached(found, label)
@@ -192,7 +220,7 @@ def test_person_that_cannot_be_shown(audit: Any, tmp_path: Path) -> None:
         loaded.plot("person", label=0, model="points")
     assert lines(loaded.plot())[0].points == lines(audit.plot())[0].points
     still = budge.InteractionModel([Feature("a", "integer", actionable=False)])
-    fixed = budge.audit(lambda t: (t["a"] > 1).astype(int), pd.DataFrame({"a": [1, 2]}), still, target=1)
+    fixed = budge.audit(lambda t: (t["a"] > 1).astype(int), pd.DataFrame({"a": [1, 2]}), still, target=1, population="all")
     with pytest.raises(InputError, match="no feature of this person moves"):
         fixed.plot("person", label=0)
 
@@ -219,7 +247,7 @@ def test_how_much_has_the_quantiles(audit: Any) -> None:
     assert "too few draws" in figure.note
     X, im = loans()
     model = budge.models.as_predictor(lambda t: t["years"] * 0.1, output="score")
-    scores = budge.audit(model, X, im, target="score >= 0.3", how_much=True)
+    scores = budge.audit(model, X, im, target="score >= 0.3", population="all")
     same = scores.plot("how_much", label=3)
     assert same.marks == scores.how_much(3).plot().marks
 
@@ -252,7 +280,7 @@ def test_stress_figures_hold_their_tables() -> None:
     before = lines(found.plot("cdf"), "before")[0]
     for row in found.cdf().itertuples():
         assert step_at(before, row.rho) == pytest.approx(row.share)
-    family = grid(im, {"features.balance.max_increase": [1, 2, 4]})
+    family = budge.stress.grid(im, {"features.balance.max_increase": [1, 2, 4]})
     swings = budge.sensitivity(approve, X, family, target=1)
     bars = [m for m in swings.plot().marks if isinstance(m, Bar)]
     assert [(b.x0, b.x1) for b in bars] == list(zip(swings.tornado()["low"], swings.tornado()["high"]))
@@ -267,7 +295,7 @@ def test_stress_figures_hold_their_tables() -> None:
 def test_pareto_holds_its_table() -> None:
     X, im = loans()
     models = {"easy": approve, "hard": lambda t: (approve(t) & (t["balance"] > 3)).astype(int)}
-    found = select(models, X, im, accuracy={"easy": 0.9, "hard": 0.8}, target=1, limit=0.5)
+    found = budge.stress.select(models, X, im, accuracy={"easy": 0.9, "hard": 0.8}, target=1, limit=0.5)
     points = {m.title.split(":")[0]: m for m in found.plot().marks if isinstance(m, Point)}
     for row in found.table.itertuples():
         assert (points[row.model].x, points[row.model].y) == (row.gaming_high, row.accuracy)
@@ -346,7 +374,7 @@ def test_names_of_people_models_and_features_are_only_text(names: list[str]) -> 
     except budge.errors.SpecError:
         return
     X = pd.DataFrame([[0, 1], [3, 2]], columns=names, index=[names[1], "other"])
-    found = budge.audit({names[0]: lambda t: (t.iloc[:, 0] > 1).astype(int)}, X, im, target=1)
+    found = budge.audit({names[0]: lambda t: (t.iloc[:, 0] > 1).astype(int)}, X, im, target=1, population="all")
     shown = [
         found.plot(),
         found.plot("verdicts", by=pd.Series(names, index=X.index)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,6 @@ import pytest
 import budge
 from budge import Feature, constraints, plan, stats
 from budge.report.notebook import show_html
-from budge.stress import select
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "audit"))
 from audit_kit import approve, loans
@@ -59,34 +59,43 @@ def judge(table: pd.DataFrame) -> np.ndarray:
     return approve(table.rename(columns={EVIL: "balance"}))
 
 
-def results() -> dict[str, Any]:
+def results() -> dict[str, Callable[[], Any]]:
     X, im = evil()
     person = X.iloc[[0]]
-    audit = budge.audit({EVIL: judge}, X, im, target=1)
+    common: dict[str, Any] = {"target": 1, "population": "all"}
+    audit = budge.audit({EVIL: judge}, X, im, **common)
     two = {"a": im, EVIL: im.without(EVIL)}
     return {
-        "audit": audit,
-        "summary": audit.summary(),
-        "share": audit.summary().share,
-        "ablation": budge.ablate(judge, X, im, target=1),
-        "sensitivity": budge.sensitivity(judge, X, two, target=1),
-        "selection": select({EVIL: judge, "b": judge}, X, im, accuracy={EVIL: 0.9, "b": 0.8}, target=1),
-        "estimate": budge.estimate(judge, person, im, target=1),
-        "estimates": budge.estimate(judge, X, im, target=1),
-        "falsified": budge.falsify(judge, person, im, target=1),
-        "verification": budge.verify(judge, X, im, target=1),
-        "curve": plan.power_curve(threshold=0.4, rate=0.227),
-        "plan": plan.samples_for_power(0.4, 0.227),
-        "how_much": stats.how_much(np.arange(30.0)),
-        "model": im,
-        "set": im.enumerate(X.iloc[0]),
-        "sample": im.sample(X.iloc[0], n=30, seed=1),
+        "audit": lambda: audit,
+        "summary": audit.summary,
+        "share": lambda: audit.summary().share,
+        "ablation": lambda: budge.ablate(judge, X, im, **common),
+        "sensitivity": lambda: budge.sensitivity(judge, X, two, **common),
+        "selection": lambda: budge.stress.select({EVIL: judge, "b": judge}, X, im, accuracy={EVIL: 0.9, "b": 0.8}, **common),
+        "estimate": lambda: budge.estimate(judge, person, im, target=1),
+        "estimates": lambda: budge.estimate(judge, X, im, **common),
+        "falsified": lambda: budge.falsify(judge, person, im, target=1),
+        "verification": lambda: budge.verify(judge, X, im, **common),
+        "curve": lambda: plan.power_curve(threshold=0.4, rate=0.227),
+        "plan": lambda: plan.samples_for_power(0.4, 0.227),
+        "how_much": lambda: stats.how_much(np.arange(30.0)),
+        "model": lambda: im,
+        "set": lambda: im.enumerate(X.iloc[0]),
+        "sample": lambda: im.sample(X.iloc[0], n=30, seed=1),
     }
+
+
+class Shown(dict[str, Any]):
+    """Results, each made when it is first looked at."""
+
+    def __missing__(self, name: str) -> Any:
+        self[name] = results()[name]()
+        return self[name]
 
 
 @pytest.fixture(scope="module")
 def shown() -> dict[str, Any]:
-    return results()
+    return Shown()
 
 
 NAMES = [
@@ -150,7 +159,7 @@ def test_as_ipython_would(shown: dict[str, Any]) -> None:
     pytest.importorskip("IPython", reason="IPython is not installed")
     from IPython.core.formatters import DisplayFormatter
 
-    for result in (*shown.values(), shown["curve"].plot()):
+    for result in (shown["audit"], shown["summary"], shown["estimate"], shown["curve"], shown["model"], shown["curve"].plot()):
         data, _ = DisplayFormatter().format(result)
         assert data["text/html"] == result._repr_html_()
 

@@ -18,13 +18,12 @@ import budge
 from budge import Effect, Feature, InteractionModel, constraints
 from budge.report.document import render
 from budge.report.people import notable, number
-from budge.stress import ablate
 
 IM = InteractionModel([Feature("a", "integer", bounds=(0, 9))], name="\x1b[31mred")
 
 
 def at(cut: int, threshold: float) -> Any:
-    return budge.audit(lambda t: (t["a"] >= cut).astype(int), pd.DataFrame({"a": [0]}, index=["x"]), IM, target=1, threshold=threshold)
+    return budge.audit(lambda t: (t["a"] >= cut).astype(int), pd.DataFrame({"a": [0]}, index=["x"]), IM, target=1, threshold=threshold, population="all")
 
 
 def test_numbers_read_alike_with_and_without_the_script() -> None:
@@ -54,20 +53,26 @@ def test_close_to_the_threshold_is_close() -> None:
     (equal,) = why(at(9, 0.1))
     assert "equals the threshold τ = 0.1 exactly" in equal
     text = Page(render(at(9, 0.1))).text
-    assert "For 1 person ρ equals the threshold exactly: neither below nor above" in text
+    assert "For 1 person ρ equals the threshold exactly: at the threshold, neither below nor above" in " ".join(text.split())
+    assert "1 at the threshold" in " ".join(text.split())
     assert "equals the threshold exactly" not in Page(render(at(1, 0.1))).text
 
 
 def test_names_cannot_steer_a_terminal() -> None:
     audit = at(5, 0.1)
-    gone = ablate(lambda t: (t["a"] > 5).astype(int), pd.DataFrame({"a": [0]}), InteractionModel(
-        [Feature("a", "integer", bounds=(0, 9), max_increase=2)], name="\x1b[31mred"), target=1)  # fmt: skip
-    for result in (audit, audit.summary(), gone):
+    for result in (audit, audit.summary()):
         assert "\x1b" not in str(result)
         assert "red" in str(result)
     assert "1 people (100 %)" not in str(audit)
     exact = budge.audit(lambda t: (t["a"] > 8).astype(int), pd.DataFrame({"a": range(5)}), IM, target=1, threshold=0.2)
     assert "Exactly 5 of these 5 people (100 %) are below the threshold." in str(exact)
+
+
+def test_names_of_an_ablation_cannot_steer_a_terminal() -> None:
+    im = InteractionModel([Feature("a", "integer", bounds=(0, 9), max_increase=2)], name="\x1b[31mred")
+    gone = budge.ablate(lambda t: (t["a"] > 5).astype(int), pd.DataFrame({"a": [0]}), im, target=1)
+    assert "\x1b" not in str(gone)
+    assert "red" in str(gone)
 
 
 def test_groups_are_in_one_order_and_say_what_intervals_are_about() -> None:
@@ -77,18 +82,19 @@ def test_groups_are_in_one_order_and_say_what_intervals_are_about() -> None:
     figure = audit.plot("verdicts", by=group)
     assert figure.title.endswith("by letter")
     assert [t.split(" ")[0] for t in next(t for t in figure.ticks if t.axis == "y").titles] == ["a", "b"]
-    assert "random sample of a larger population" in figure.note
+    assert "random sample" not in figure.note
+    assert "the share of people who are below the threshold" in figure.note
     sizes = pd.Series(pd.Categorical(np.where(np.arange(40) % 3 == 0, "small", "large"), ["small", "large"]), index=audit.table.index)
     assert list(dict.fromkeys(audit.by(sizes).index.get_level_values("group"))) == ["small", "large"]
     page = Page(render(audit, by=[group]))
-    assert "were these people a random sample of it" in page.text
+    assert "is for the share of people in the group who are on that side" in " ".join(page.text.split())
     order = [row[0] for row in page.rows if len(row) == 7 and row[0] in ("a", "b")]
     assert order == ["a", "b"]
 
 
 def test_the_largest_changes_are_shown_up_or_down() -> None:
     X, im = loans()
-    found = ablate(approve, X, im, target=1)
+    found = budge.ablate(approve, X, im, target=1, population="all")
     gains = found.ranking["gain"].abs()
     for most in range(1, len(gains) + 1):
         some = found.largest(most)
@@ -124,3 +130,111 @@ def test_what_chance_adds_is_said() -> None:
 def test_a_thermometer_is_told_the_right_way_round() -> None:
     text = constraints.Thermometer(("CheckingAcct_exists", "CheckingAcct>=0"), direction="increase").describe()
     assert text == "CheckingAcct_exists, CheckingAcct>=0 stay a thermometer (a dummy is on only if all before it are), and can only increase."
+
+
+# -- what is claimed, and of whom ---------------------------------------------------------------------------------------
+
+
+def said(audit: Any, **more: Any) -> str:
+    page = Page(render(audit, **more))
+    assert page.wrong == []
+    return " ".join(page.text.split())
+
+
+def yes(table: pd.DataFrame) -> np.ndarray:
+    return np.ones(len(table), dtype=int)
+
+
+def test_a_report_about_nobody_one_person_and_people_without_answers() -> None:
+    from budge.models import PredictionFile, point_keys
+
+    X, im = loans()
+    nobody = budge.audit(yes, X, im, target=1)
+    assert len(nobody.table) == 0
+    text = said(nobody, by=["home"])
+    assert "Nobody was audited." in text
+    assert "0 of them (40 already have it)" in text
+    assert nobody._repr_html_()
+    both = said(budge.audit({"yes": yes, "points": approve}, X, im, target=1), by=["home"])
+    assert "yes about 0 people, points about 19 people; 0 are the same people for all models" in both
+    assert "very same points" not in both
+    one = budge.audit(approve, X.iloc[[0]], im, target=1, population="all")
+    assert "1 person was given" in said(one, by=["home"])
+    known = PredictionFile.from_frame(pd.DataFrame({"key": point_keys(X), "prediction": approve(X)}))
+    for method in ("exact", "sample"):
+        lost = budge.audit(known, X, im, target=1, method=method, design=budge.Design(max_unresolved=1.0), execution=budge.Execution(check=False))
+        assert (lost.table["verdict"] == "inconclusive").mean() > 0.5
+        text = said(lost, by=["home"])
+        assert "They are counted against every claim" in text
+        assert ("lies between known ends elsewhere" in text) == (method == "exact")
+
+
+def test_every_law_has_its_own_promise() -> None:
+    both = "A false “below” (given to a person whose ρ is 0.3 or more) has probability at most 5 % per person, and so has a false “above”"
+    for options, head in (
+        ({"method": "sample"}, "Sampled (40 people)"),
+        ({"method": "sample", "sequential": True}, "Sequential (40 people)"),
+        ({"method": "sample", "proposal": {"savings": {"weights": {0: 2, 1: 1, 2: 1, 3: 1, 4: 1}}}}, "Weighted ("),
+    ):
+        text = said(audited(threshold=0.3, **options))
+        assert head in text
+        assert both in text
+        assert "cannot be wrong" not in text or "Exact (" in text
+    text = said(audited())
+    assert "Exact (40 people)" in text
+    assert "at most 5 %" not in text
+    assert "Benjamini" not in text
+
+
+def test_draws_of_a_chain_promise_nothing() -> None:
+    from dataclasses import replace
+
+    sure = audited(threshold=0.3, method="sample")
+    rows = {n: replace(r, counts=replace(r.counts, approximate=np.ones(len(r.index), bool))) for n, r in sure.rows.items()}
+    rough = replace(sure, rows=rows)
+    assert set(rough.table["exactness"]) == {"approximate"}
+    text = said(rough, by=["home"])
+    assert "Approximate (40 people)" in text
+    assert "no error rate is guaranteed" in text
+    assert "probability at most" not in text
+    assert "hold together with confidence" not in text
+    assert "with confidence" not in rough.plot("verdicts", by="home").note
+
+
+def test_no_way_is_counted_and_threshold_zero_is_asked() -> None:
+    audit = audited(population="outside")
+    none = int((audit.table["extreme"] == "none").sum())
+    assert none > 0
+    assert f"{none} of 19 are known to have no way at all" in said(audit)
+    never = audited(population="outside", threshold=0)
+    text = said(never, by=["home"])
+    assert f"{none} no way at all" in text
+    assert "whether they have any way at all" in text
+    page = Page(render(never, by=["home"]))
+    wide = {row[0]: int(row[2].split()[0]) for row in page.rows if len(row) == 7 and row[0] in ("0", "1")}
+    assert sum(wide.values()) == none
+    drawn = said(audited(population="outside", threshold=0, method="sample"))
+    assert "No number of draws proves that there is none" in drawn
+
+
+def test_groups_have_differences_that_agree_with_the_audit() -> None:
+    audit = audited(threshold=0.3, method="sample", groups=["home", "job"])
+    page = Page(render(audit))  # the design's groups, unless others are given
+    text = " ".join(page.text.split())
+    assert "By home" in text
+    assert "By job" in text
+    row = audit.differences("home", alpha=audit.design.alpha / 2).iloc[0]
+    shown = next(r for r in page.rows if len(r) == 5 and r[:2] == ["0", "1"])
+    assert shown[4] == ("yes" if row["low"] > 0 or row["high"] < 0 else "no")
+    ends = [float(v.replace("−", "-").replace("%", "")) / 100 for v in shown[3].split(" to ")]
+    assert ends == pytest.approx([row["low"], row["high"]], abs=6e-4)
+    table = audit.summary().groups["home"]
+    for group in (0, 1):  # the table of the report and the sentence of the summary give the same ends
+        wide = next(r for r in page.rows if len(r) == 7 and r[0] == str(group))
+        low = float(wide[3].split("%")[0]) / 100
+        assert low == pytest.approx(table.loc[(group, "below"), "low"], abs=6e-4)
+
+
+def test_the_words_name_nobody_she() -> None:
+    text = said(audited(threshold=0.3, method="sample", model={"a": approve, "b": yes}, population="outside"), by=["home"])
+    assert not re.search(r"\b(she|her|hers)\b", text, re.I)

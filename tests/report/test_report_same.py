@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from report_kit import approve, audited, loans
 
+import budge
 from budge.errors import InputError
 from budge.report.document import render
 from budge.report.saved import ablation_from, sensitivity_from
-from budge.stress import ablate, grid, sensitivity
 
 ONE = ["free home"]
 
@@ -24,8 +24,8 @@ def run() -> Any:
 
 def test_the_same_question_is_shown_also_from_a_file(run: Any) -> None:
     X, im = loans()
-    gone = ablate(approve, X, im, ONE, target=1)
-    wide = sensitivity(approve, X, grid(im, {"features.income.max_increase": [1, 3]}), target=1)  # the run's own spec is not a member
+    gone = budge.ablate(approve, X, im, ONE, target=1, population="all")
+    wide = budge.sensitivity(approve, X, budge.stress.grid(im, {"features.income.max_increase": [1, 3]}), target=1, population="all")
     for a, s in ((gone, wide), (_back(ablation_from, gone), _back(sensitivity_from, wide))):
         text = render(run, ablation=a, sensitivity=s)
         assert "free home" in text
@@ -45,9 +45,9 @@ def test_the_same_question_is_shown_also_from_a_file(run: Any) -> None:
 def test_another_question_is_refused_with_what_differs(run: Any, options: dict[str, Any], words: str) -> None:
     X, im = loans()
     X = X.head(options.pop("X", len(X)))
-    given = {"target": 1, **options}
-    family = grid(im, {"features.income.max_increase": [1, 2]})
-    tests: dict[str, Any] = {"ablation": ablate(approve, X, im, ONE, **given), "sensitivity": sensitivity(approve, X, family, **given)}
+    given = {"target": 1, "population": "all", **options}
+    family = budge.stress.grid(im, {"features.income.max_increase": [1, 2]})
+    tests: dict[str, Any] = {"ablation": budge.ablate(approve, X, im, ONE, **given), "sensitivity": budge.sensitivity(approve, X, family, **given)}
     for name, test in tests.items():
         with pytest.raises(InputError, match="answers another question") as caught:
             render(run, **{name: test})
@@ -61,12 +61,12 @@ def test_another_spec_is_refused(run: Any) -> None:
     X, im = loans()
     other = im.without(0)
     with pytest.raises(InputError, match="the interaction model"):
-        render(run, ablation=ablate(approve, X, other, ONE, target=1))
+        render(run, ablation=budge.ablate(approve, X, other, ONE, target=1, population="all"))
 
 
 def test_a_record_that_does_not_say_what_it_was_asked_is_refused(run: Any, tmp_path: Path) -> None:
     X, im = loans()
-    record = json.loads(json.dumps(ablate(approve, X, im, ONE, target=1).to_dict()))
+    record = json.loads(json.dumps(budge.ablate(approve, X, im, ONE, target=1, population="all").to_dict()))
     for key in ("data_digest", "population"):
         old = {**record, "info": {k: v for k, v in record["info"].items() if k != key}}
         with pytest.raises(InputError, match=f"no {key}"):

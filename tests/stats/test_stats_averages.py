@@ -10,7 +10,8 @@ from stat_checks import allowed, caught
 
 from budge import stats
 from budge.errors import DesignError
-from budge.stats.clusters import clustered_p_value
+from budge.stats.averages import clustered_p_value, pooled_bounds
+from budge.stats.tails import at_least
 
 ALPHA = 0.05
 
@@ -156,3 +157,53 @@ def test_p_value_bound_and_verdict_agree():
     assert stats.average([0] * 50, 3, over="population", method="clustered", threshold=0.1).rejected
     assert stats.average([3] * 50, 3, over="population", method="clustered").high == 1.0
     assert stats.average([0, 1], over="these").to_dict()["draws"] == 2
+
+
+def worst_error(bound, alpha):
+    """Exact: the worst chance that the lower bound exceeds the mean rate, over the extremal sums of unlike coins.
+
+    By Hoeffding (1956) an extreme has some rates 0, some 1, and all others equal.
+    """
+    worst = 0.0
+    for n in (*range(2, 26), 40):
+        for k in range(1, n + 1):
+            rate = bound(k, n, alpha)  # rates up to the bound are excluded
+            for ones, zeros in ((o, z) for o in range(k) for z in range(n - o)):
+                rest = n - ones - zeros
+                q = (n * rate - ones) / rest
+                if 0 <= q <= 1:
+                    worst = max(worst, float(at_least(k - ones, rest, q)))
+    return worst
+
+
+def test_pooled_bounds_have_exactly_their_error():
+    for alpha in (0.05, 0.2):
+        assert worst_error(lambda k, n, a: pooled_bounds(k, n, a)[0], alpha) == pytest.approx(alpha, abs=1e-9)
+    assert worst_error(lambda k, n, a: stats.lower_bound(k, n, a), 0.05) > 0.051  # the binomial bound, outside its condition
+    for k, n in itertools.product((0, 1, 2, 5, 9, 10), (10, 30)):
+        low, high = pooled_bounds(k, n, 0.05)
+        assert 1 - pooled_bounds(n - k, n, 0.05)[1] == pytest.approx(low, abs=1e-12)
+        for tau in (0.01, 0.1, 0.3, 0.5, 0.8, 0.95):
+            for claim, shown in (("below", high < tau), ("above", low > tau)):
+                spread = (np.arange(n) < k).astype(int)
+                found = stats.average(spread, 1, over="these", threshold=tau, claim=claim)
+                assert found.rejected == shown == (found.p_value < 0.05)
+
+
+def test_strong_evidence_does_not_end_in_a_crash():
+    for rows in (1000, 3000):
+        found = stats.average([0] * rows, 5, over="population", method="bounded", threshold=0.5)
+        assert 0 < found.p_value < 1e-100
+        assert found.rejected
+
+
+def test_unresolved_draws_hold_for_every_filling():
+    hits, lost, rng = np.array([0, 1, 0, 2]), np.array([1, 0, 2, 0]), np.random.default_rng(0)
+    for over, method, m in (("these", "auto", 4), ("these", "auto", [4, 5, 6, 7]), ("population", "bounded", 4)):
+        for claim, tau in (("below", 0.9), ("above", 0.02)):
+            found = stats.average(hits, m, over=over, method=method, threshold=tau, claim=claim, unresolved=lost)
+            for _ in range(5):
+                filled = stats.average(hits + rng.binomial(lost, 0.5), m, over=over, method=method, threshold=tau, claim=claim)
+                assert found.low <= filled.low + 1e-12
+                assert filled.high <= found.high + 1e-12
+                assert filled.p_value <= found.p_value * (1 + 1e-5)

@@ -12,15 +12,17 @@ FRACTIONS = {
     "alpha of interval": lambda v: stats.interval(1, 10, alpha=v),
     "alpha of upper_bound": lambda v: stats.upper_bound(1, 10, alpha=v),
     "alpha of test": lambda v: stats.test(1, 10, 0.1, alpha=v),
-    "alpha of anytime_test": lambda v: stats.anytime_test(1, 10, 0.1, alpha=v),
+    "alpha of anytime_bound": lambda v: stats.anytime_bound(1, 10, v),
+    "alpha of how_much": lambda v: stats.how_much([0.5], alpha=v),
     "alpha of flag": lambda v: stats.flag([0.1], v),
     "alpha of certify": lambda v: stats.certify([0.1], v),
     "alpha of average": lambda v: stats.average([0, 1], over="these", alpha=v),
     "alpha of share": lambda v: stats.share([0, 1], 10, 0.1, alpha=v),
     "alpha of difference": lambda v: stats.difference(1, 10, 2, 10, alpha=v),
     "alpha of bounded_mean": lambda v: stats.bounded_mean([0.5], 0, 1, alpha=v),
-    "alpha of falsification": lambda v: stats.falsification(0, 10, alpha=v),
-    "alpha of weighted": lambda v: stats.weighted([0, 1], [1, 1], largest=1, normalised=True, alpha=v),
+    "alpha of paired_difference": lambda v: stats.paired_difference(1, 2, 10, alpha=v),
+    "alpha of true_claims": lambda v: stats.true_claims([0.1], v),
+    "alpha of weighted": lambda v: stats.weighted([0, 1], [1, 1], largest=1, alpha=v),
     "alpha of min_samples": lambda v: plan.min_samples(0.1, v),
     "alpha of samples_for_width": lambda v: plan.samples_for_width(0.1, v),
     "alpha of samples_for_power": lambda v: plan.samples_for_power(0.1, 0.05, alpha=v),
@@ -113,7 +115,7 @@ def test_row_3_n_zero_negative_or_fractional(n):
         lambda: stats.test(0, n, 0.1),
         lambda: stats.upper_bound(0, n),
         lambda: stats.anytime_interval(0, n),
-        lambda: stats.unresolved_interval(0, n, 0),
+        lambda: stats.share(0, n, 0.1),
         lambda: stats.difference(0, n, 0, 10),
         lambda: plan.power(n, 0.1, 0.05),
         lambda: plan.critical_hits(n, 0.1),
@@ -147,23 +149,6 @@ def test_row_4_population_claim_with_pooled_repeats():
         stats.average([3, 5, 1], 10, over="population", threshold=0.4)
 
 
-def test_row_4_more_draws_after_looking():
-    with pytest.raises(DesignError, match="more draws after looking"):
-        stats.test(1, 29, 0.1).more(0, 100)
-
-
-def test_row_4_a_relaxed_set_that_is_not_a_superset():
-    with pytest.raises(DesignError, match="not a superset"):
-        stats.relaxation((3, 10), (1, 10), sizes=(10, 20))
-    with pytest.raises(DesignError, match="not a superset"):
-        stats.relaxation((3, 10), (1, 10), inside=(9, 10))
-
-
-def test_row_4_ablating_what_is_not_there():
-    with pytest.raises(DesignError, match="original must be a pair"):
-        stats.relaxation((3, 10), None)
-
-
 @pytest.mark.parametrize("call", [stats.flag, stats.certify, stats.adjust, lambda p: stats.share_from_p_values(p, p)])
 def test_row_4_an_empty_family(call):
     with pytest.raises(DesignError, match="empty family"):
@@ -178,8 +163,8 @@ def test_unknown_words_suggest_the_nearest():
         stats.p_value(1, 10, 0.1, claim="belwo")
     with pytest.raises(DesignError, match="did you mean 'holm'"):
         stats.adjust([0.1], "holms")
-    with pytest.raises(DesignError, match="no groups"):
-        stats.group_intervals({})
+    with pytest.raises(DesignError, match="did you mean 'region'"):
+        stats.difference(1, 10, 2, 10, method="regoin")
     with pytest.raises(DesignError, match="no rates"):
         plan.expected_calls([], 10)
     with pytest.raises(DesignError, match="no practical number"):

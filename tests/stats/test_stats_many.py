@@ -1,14 +1,10 @@
-"""Many tests at once: adjusted p-values, families of interaction models, shares and groups."""
-
-import functools
-import itertools
+"""Many tests at once: adjusted p-values and families of interaction models."""
 
 import numpy as np
 import pytest
 from stat_checks import allowed, caught
 
 from budge import stats
-from budge.errors import DesignError
 
 FAMILIES = 100_000
 N, TAU, ALPHA = 200, 0.1, 0.05
@@ -90,107 +86,3 @@ def test_flag_and_certify_keep_their_error():
     # Holm's smallest adjusted p-value is Bonferroni's: the verdict is the same.
     p = np.random.default_rng(0).random((50, 6)) ** 3
     assert stats.flag(p, method="holm").p_value == pytest.approx(stats.flag(p, method="bonferroni").p_value)
-
-
-def people(truly, m, rng, runs):
-    """Hits of m people in each run: `truly` of them below the threshold (some barely), the others at it or above."""
-    rates = np.concatenate([np.resize([0.0, 0.01, 0.05, 0.099], truly), np.resize([TAU, TAU, 0.2, 0.9], m - truly)])
-    return rng.binomial(N, rates, (runs, m))
-
-
-BELOW, ABOVE = stats.p_value(np.arange(N + 1), N, TAU), stats.p_value(np.arange(N + 1), N, TAU, "above")
-
-
-def counted(k):
-    """The bug: as if verdicts were the truth."""
-    return counted_once(int((BELOW[k] < ALPHA).sum()), k.size)
-
-
-@functools.cache
-def counted_once(made, m):
-    return tuple(stats.interval(made, m))
-
-
-def shares(over, level=ALPHA):
-    """The interval as a function of hits; it depends on the two numbers of claims alone, so it is computed once for each."""
-
-    @functools.cache
-    def once(made, against, m):
-        p = np.where(np.arange(m) < made, 0.0, 1.0)
-        q = np.where(np.arange(m) < against, 0.0, 1.0)
-        return tuple(stats.share_from_p_values(p, q, over=over, level=level))
-
-    return lambda k: once(int((BELOW[k] < level).sum()), int((ABOVE[k] < level).sum()), k.size)
-
-
-def check_share(interval, runs=3000, m=200):
-    """The share among these people is covered; false alarm below 3e-7 for each setting."""
-    rng = np.random.default_rng(6)
-    for truly in (0, 20, 120, 200):
-        hits = people(truly, m, rng, runs)
-        missed = np.mean([not low <= truly / m <= high for low, high in map(interval, hits)])
-        assert missed <= allowed(ALPHA, runs), truly
-
-
-def test_the_share_of_people_is_covered():
-    check_share(shares("these"))
-
-    caught(check_share, counted, runs=500)
-
-
-def test_the_share_in_the_population_is_covered():
-    def check(interval, runs=3000, m=150, others=(TAU, 0.5)):
-        rng = np.random.default_rng(7)
-        for true in (0.05, 0.5, 0.95):
-            rates = np.where(rng.random((runs, m)) < true, rng.choice([0.0, 0.01], (runs, m)), rng.choice(others, (runs, m)))
-            hits = rng.binomial(N, rates)
-            missed = np.mean([not low <= true <= high for low, high in map(interval, hits)])
-            assert missed <= allowed(ALPHA, runs)
-
-    check(shares("population"))
-    check(shares("population", 0.001), others=(0.5, 0.9))
-    caught(check, counted, runs=2000)
-    caught(check, shares("these", 0.001), runs=500, others=(0.5, 0.9))  # the other reading is too narrow
-
-
-def test_share_is_tight_where_verdicts_are_clear():
-    found = stats.share([0] * 600 + [100] * 400, 200, 0.1, level=0.001)
-    assert found.low >= 0.59
-    assert found.high <= 0.61
-    assert found.estimate == 0.6
-    dependent = stats.share([0] * 600 + [100] * 400, 200, 0.1, independent=False)
-    assert (dependent.low, dependent.high) == (0.6, 0.6)
-    with pytest.raises(DesignError, match="independent"):
-        stats.share([0, 1], 100, 0.1, independent=False, over="population")
-    assert "people are below the threshold" in str(found)
-    assert found.to_dict()["claimed"] == 600
-
-
-def test_group_intervals_cover_together():
-    def check(intervals, runs=4000):
-        rng = np.random.default_rng(9)
-        rates = {"a": 0.05, "b": 0.3, "c": 0.31, "d": 0.9}
-        missed = 0
-        for _ in range(runs):
-            counts = {name: (int(rng.binomial(40, rate)), 40) for name, rate in rates.items()}
-            found = intervals(counts)
-            missed += any(not found[name].low <= rate <= found[name].high for name, rate in rates.items())
-        assert missed / runs <= allowed(ALPHA, runs)
-
-    together = [stats.group_intervals({"a": (k, 40), "b": (0, 40), "c": (0, 40), "d": (0, 40)})["a"] for k in range(41)]
-    alone = [stats.interval(k, 40) for k in range(41)]
-    check(lambda counts: {name: together[k] for name, (k, _) in counts.items()})
-    caught(check, lambda counts: {name: alone[k] for name, (k, _) in counts.items()})
-
-
-def test_group_differences():
-    report = stats.compare_groups({"f": (10, 100), "m": (45, 100), "x": (12, 100)})
-    assert list(report.differences) == list(itertools.combinations("fmx", 2))
-    assert report.differences["f", "m"].high < 0 < report.differences["f", "x"].high
-    assert report.differences["f", "m"].p_less < 0.001
-    one = stats.compare_groups({"f": (10, 100), "m": (45, 100), "x": (12, 100)}, reference="m")
-    assert list(one.differences) == [("f", "m"), ("x", "m")]
-    with pytest.raises(DesignError, match="reference"):
-        stats.compare_groups({"f": (10, 100)}, reference="g")
-    assert len(report.to_dict()["differences"]) == 3
-    assert "f - m" in str(report)

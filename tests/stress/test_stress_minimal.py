@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from stress_kit import brute, planted, world
 
-from budge import Feature, InteractionModel
+from budge import Design, Feature, InteractionModel
 from budge.errors import InputError
 from budge.stress import default_relaxations, minimal_relaxations
 from budge.stress.minimal import _joint, hitting_sets
@@ -22,7 +22,7 @@ def test_equal_to_brute_force(seed: int) -> None:
     X = X.iloc[:2]
     model = planted(rng)
     chosen = default_relaxations(im, X)[0][:5]
-    found = minimal_relaxations(model, X, im, chosen, target=1, max_size=3, exact_limit=100_000)
+    found = minimal_relaxations(model, X, im, chosen, target=1, max_size=3, design=Design(population="all", exact_limit=100_000))
     for i in X.index:
         works = []
         for size in range(4):

@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budge import Feature, InteractionModel, constraints
-from budge.errors import DesignError, InputError
+from budge import Design, Execution, Feature, InteractionModel, constraints
+from budge import audit as run_audit
+from budge.errors import DesignError, InputError, ModelError
 from budge.stress import convex, select
-from budge.stress.selecting import pareto
+from budge.stress.selecting import gaming, pareto
 
 IM = InteractionModel(
     [Feature("posts", "integer", bounds=(0, 9)), Feature("verified", "binary"), Feature("age", "integer", actionable=False)],
@@ -68,7 +69,7 @@ def test_fresh_draws_undo_the_luck_of_the_chosen() -> None:
     for seed in range(10):
         found = select(
             models, frame, im, accuracy=dict.fromkeys(models, 0.5), target=1, threshold=0.1, limit=0.9, n=60, population="all", seed=seed,
-            check=False,
+            execution=Execution(check=False),
         )  # fmt: skip
         certified += found.ok
     # Everybody is at the threshold, so the true share is 1 and a certificate is false: at 0.05, more than 4 of 10 happens once in 10^3.
@@ -101,3 +102,43 @@ def test_convex_keeps_what_is_linear() -> None:
     start = {"a": 1, "b": 0, "c": 0, "d": 0, "x": 1, "y": 2}
     inside = im.enumerate(start).points
     assert loose.feasible(start, inside - pd.Series(start)).all()
+
+
+def test_a_threshold_of_zero_is_taken_as_it_is() -> None:
+    found = select(MODELS, X, IM, accuracy=ACCURACY, target=1, threshold=0)
+    assert found.info["threshold"] == 0
+    assert (found.table["gaming"] == 1).all()  # nobody has a responsiveness below 0
+    assert found.chosen is None
+
+
+def test_gaming_counts_people_of_whom_nothing_is_known_against_the_model() -> None:
+    """One person can do nothing at all, one has points without an answer, one cannot reach the target, one can."""
+    im = InteractionModel(
+        [Feature("a", "integer", bounds=(0, 9), direction="increase"), Feature("b", "integer", actionable=False)],
+        [constraints.Rule("action.a >= 1", name="must move")],
+    )
+    frame = pd.DataFrame({"a": [9, 0, 0, 0], "b": [0, 1, 2, 3]})
+
+    def model(t: pd.DataFrame) -> np.ndarray:
+        answer = ((t["b"] == 3) & (t["a"] > 4)).to_numpy().astype(object)
+        answer = np.array([int(v) for v in answer], dtype=object)
+        answer[((t["b"] == 1) & (t["a"] > 0)).to_numpy()] = None
+        return answer
+
+    result = run_audit(model, frame, im, design=Design(target=1, threshold=0.05, max_unresolved=1.0))
+    assert result.table["status"].tolist() == ["empty", "ok", "ok", "ok"]
+    assert gaming(result, "model") == (4, 0.5, 0.5)
+    skipped = run_audit(model, frame.assign(a=[9, 0, 10, 0]), im, design=Design(target=1, max_unresolved=1.0, on_invalid="skip"))
+    assert gaming(skipped, "model")[0] == 3  # who breaks the spec is not asked about
+
+
+def test_a_model_that_drifts_after_it_was_chosen_is_not_certified() -> None:
+    class Drifting:
+        asked = 0
+
+        def __call__(self, t: pd.DataFrame) -> np.ndarray:
+            self.asked += len(t)
+            return (t["age"] > 5).to_numpy().astype(int) | (self.asked > 100)
+
+    with pytest.raises(ModelError, match="answers otherwise"):
+        select({"drifting": Drifting()}, X, IM, accuracy={"drifting": 1.0}, target=1)

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budge import Effect, Feature, InteractionModel, constraints, stats
+from budge import Effect, Execution, Feature, InteractionModel, constraints, stats
 from budge import audit as run_audit
-from budge.errors import DesignError, InputError, SpecError
+from budge.errors import DesignError, InputError, ModelError, SpecError
 from budge.stress import grid, sensitivity, toggles
 
 
@@ -25,8 +25,8 @@ X = pd.DataFrame({"income": [1, 4, 5, 7], "on": [0, 1, 1, 1]}, index=list("abcd"
 
 def test_members_are_audited_one_by_one_and_summed_up() -> None:
     family = grid(IM, {"features.income.max_increase": [1, 2, 5, 9]})
-    found = sensitivity(model, X, family, target=1, threshold=0.2, harm="below")
-    rho = np.stack([run_audit(model, X, im, target=1, threshold=0.2).table["rho"] for im in family.values()], axis=1)
+    found = sensitivity(model, X, family, target=1, threshold=0.2, harm="below", population="all")
+    rho = np.stack([run_audit(model, X, im, target=1, threshold=0.2, population="all").table["rho"] for im in family.values()], axis=1)
     assert np.allclose(found.people["rho_max"], rho.max(axis=1))
     assert np.allclose(found.people["rho_min"], rho.min(axis=1))
     # All exact: flag is "some member below", certify "all members below", and harm here is the claim itself.
@@ -45,7 +45,7 @@ def test_members_are_audited_one_by_one_and_summed_up() -> None:
 
 
 def test_harm_on_the_other_side_uses_the_other_test() -> None:
-    found = sensitivity(model, X, {"one": IM, "two": IM.without("closed")}, target=1, threshold=0.2, harm="above")
+    found = sensitivity(model, X, {"one": IM, "two": IM.without("closed")}, target=1, threshold=0.2, harm="above", population="all")
     for person, row in found.people.iterrows():
         verdicts = found.table.loc[person, "verdict"]
         assert row["consensus"] == (verdicts == "above").all()
@@ -55,7 +55,7 @@ def test_harm_on_the_other_side_uses_the_other_test() -> None:
 def test_common_random_numbers() -> None:
     """Two equal members draw the same: their counts are the same to the last hit."""
     im = InteractionModel([Feature("income", "real", bounds=(0, 9))])
-    found = sensitivity(model, X[["income"]], {"one": im, "two": im.relax("income", bounds=(0, 9))}, target=1)
+    found = sensitivity(model, X[["income"]], {"one": im, "two": im.relax("income", bounds=(0, 9))}, target=1, population="all")
     one, two = found.of("one"), found.of("two")
     assert (one["method"] == "sample").all()
     assert (one["hits"] == two["hits"]).all()
@@ -138,5 +138,42 @@ def test_flag_keeps_its_error_through_the_public_door() -> None:
         n=100,
         seed=4,
     )
+    assert len(found.people) == people
     assert found.people["flag"].sum() <= 37
     assert found.people["certify"].sum() <= 37
+
+
+def test_only_contradictions_that_are_shown_are_counted() -> None:
+    """A verdict that turns inconclusive is a break that is not shown; one that turns around is."""
+    im = InteractionModel([Feature("dial", "real", bounds=(0, 1)), Feature("who", "integer", actionable=False)])
+    frame = pd.DataFrame({"dial": 0.9, "who": np.arange(30)})
+    family = grid(im, {"features.dial.bounds": [[0, 1], [0, 0.99], [0.89, 1]]})
+    found = sensitivity(lambda t: (t["dial"] < 0.1).astype(int), frame, family, target=1, n=60)
+    breaks = found.breaks()
+    for row in breaks.itertuples():
+        assert row.shown == ({row.verdict_from, row.verdict_to} <= {"below", "above", "at the threshold", "none"})
+    verdicts = found.table.groupby(level=0)["verdict"].agg(set)
+    shown = verdicts.map(lambda v: len(v - {"inconclusive"}) > 1).sum()
+    changed = verdicts.map(lambda v: len(v) > 1).sum()
+    assert 0 <= shown < changed  # at the threshold itself most are inconclusive, in the last member all are below
+    assert f"for {shown} pe" in next(line for line in str(found).splitlines() if "disagree" in line)
+    sure = sensitivity(model, X, grid(IM, {"features.income.max_increase": [1, 2, 5, 9]}), target=1, threshold=0.2, population="all")
+    assert sure.breaks()["shown"].all()  # all exact
+
+
+def test_a_model_that_drifts_after_the_first_member_is_an_error() -> None:
+    frame = pd.DataFrame({"income": np.linspace(0, 9, 20)})
+    family = {str(top): InteractionModel([Feature("income", "real", bounds=(0, top))]) for top in (9, 12)}
+
+    class Drifting:
+        asked = 0
+
+        def __call__(self, t: pd.DataFrame) -> np.ndarray:
+            self.asked += len(t)
+            return model(t) ^ (self.asked > 20 * 60 + 500)
+
+    with pytest.raises(ModelError, match="answers otherwise than at the start") as caught:
+        sensitivity(Drifting(), frame, family, target=1, n=60, population="all")
+    assert len(caught.value.result.people) == 20  # type: ignore[attr-defined]
+    noted = sensitivity(Drifting(), frame, family, target=1, n=60, population="all", execution=Execution(check="warn"))
+    assert "answers otherwise" in noted.info["notes"][0]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from budge import datasets
+from budge import Execution, datasets
 from budge.audit import audit
 
 Run = Callable[[str], Any]
@@ -76,7 +76,7 @@ def test_all_models_are_asked_about_the_same_draws(program: Program, data_folder
     hits = twitterbot.counts(pool, people, im, 59)
     assert hits.shape == (40, 10)
     for k in (0, 5):
-        one = audit(pool.one(k), people, im, target=1, threshold=0.05, claim="above", n=59, method="sample", check=False)
+        one = audit(pool.one(k), people, im, target=1, threshold=0.05, claim="above", n=59, method="sample", population="all", execution=Execution(check=False))
         assert one.table["hits"].tolist() == hits[:, k].tolist()
     assert 0 < hits.sum() < hits.size * 59
 

@@ -25,7 +25,7 @@ from budge.web.guard import HEADERS, own_host
 @pytest.fixture(scope="module")
 def page() -> Page:
     X, im = world()
-    return Page(make_app(MODELS, X, im, target=1, token="the-token"))
+    return Page(make_app(MODELS, X, im, target=1, population="all", token="the-token"))
 
 
 GOOD = {"Host": "127.0.0.1:5000", "Origin": ORIGIN, "X-Budge-Token": "the-token", "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin"}
@@ -116,7 +116,7 @@ def test_hostile_names_are_text() -> None:
     features = [f.but(name="=balance<b>") if f.name == "balance" else f for f in im.features]
     im = budge.InteractionModel(features, [c for c in im.constraints if c.name != "owners pay"], name=HOSTILE)
     renamed = {"<i>m</i>": lambda t: MODELS["strict"](t.rename(columns={"=balance<b>": "balance"}))}
-    page = Page(make_app(renamed, X, im, target=1))
+    page = Page(make_app(renamed, X, im, target=1, population="all"))
     start = page.post("start")
     assert start["title"] == HOSTILE
     assert start["models"][0]["name"] == "<i>m</i>"
@@ -165,6 +165,6 @@ def test_other_hosts_are_refused_by_design(host: str) -> None:
 
 def test_each_app_has_its_own_token() -> None:
     X, im = world()
-    tokens = {make_app(MODELS, X, im, target=1).token for _ in range(3)}
+    tokens = {make_app(MODELS, X, im, target=1, population="all").token for _ in range(3)}
     assert len(tokens) == 3
     assert all(len(t) >= 32 for t in tokens)

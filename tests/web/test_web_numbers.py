@@ -16,7 +16,7 @@ pytest.importorskip("httpx", reason="Starlette's test client needs httpx")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from web_kit import MODELS, Page, drawn, rich, world
+from web_kit import MODELS, Page, drawn, rich, truth_of, world
 
 import budge
 from budge.errors import BudgeError
@@ -29,7 +29,7 @@ from budge.web.running import Pace, predictions, running
 @pytest.fixture(scope="module")
 def page() -> Page:
     X, im = world()
-    return Page(make_app(MODELS, X, im, target=1, token="t"))
+    return Page(make_app(MODELS, X, im, target=1, population="all", token="t"))
 
 
 def same(a: Any, b: Any) -> bool:
@@ -57,7 +57,7 @@ def test_people_and_everybody_are_the_library_s(page: Page, name: str) -> None:
     state = {**start, **change}
     edited = edit(im) if edit is not None else Edits.read(change).of(im)
     tau = state["threshold"]
-    truth = budge.audit(MODELS, X, edited, target=1, threshold=tau, on_invalid="skip")
+    truth = truth_of(MODELS, X, edited, target=1, threshold=tau)
     found = page.look(state, person=7)
     assert not any("error" in kind for kind in found), found
     everybody = found["everybody"][-1]
@@ -109,9 +109,9 @@ def test_reach_is_the_enumerated_set(page: Page) -> None:
 
 def test_draws_are_the_audit_s_own() -> None:
     X, im = drawn()
-    page = Page(make_app(rich, X, im, target=1, token="t", seed=3))
+    page = Page(make_app(rich, X, im, target=1, population="all", token="t", seed=3))
     start = page.post("start")["state"]
-    truth = budge.audit(rich, X, im, target=1, threshold=0.1, seed=3)
+    truth = truth_of(rich, X, im, target=1, threshold=0.1, seed=3)
     found = page.look(start, person=4)
     person, row = found["person"][0], truth.table.iloc[4]
     assert person["models"]["model"]["rho"] == row["rho"]
@@ -124,25 +124,56 @@ def test_draws_are_the_audit_s_own() -> None:
 
 def test_a_running_audit_ends_as_the_library_s_and_is_sound_before() -> None:
     X, im = world()
-    question = make_question(MODELS, X, im, target=1)
+    question = make_question(MODELS, X, im, target=1, population="all")
     order = np.random.default_rng(0).permutation(len(X))
     pace = Pace()
     pieces = list(running(question, im, 0.1, predictions(question), order, pace, lambda: None))
     assert len(pieces) > 1
-    truth = budge.audit(MODELS, X, im, target=1, threshold=0.1, on_invalid="skip")
+    truth = truth_of(MODELS, X, im, target=1, threshold=0.1)
     last = pieces[-1].audit()
     pd.testing.assert_frame_equal(last.table, truth.table)
-    assert last.witnesses == truth.witnesses
+    for name in MODELS:
+        one, two = last.rows[name].counts, truth.rows[name].counts
+        assert one.witness.tolist() == two.witness.tolist()
+        assert one.reached.tobytes() == two.reached.tobytes()
+        assert one.asked.tolist() == two.asked.tolist()
+    assert last.design == truth.design
     assert {k: v for k, v in last.info.items() if k != "when"} == {k: v for k, v in truth.info.items() if k != "when"}
+
+
+@pytest.mark.parametrize("options", [{}, {"claim": "above", "threshold": 0.3, "harm": "above"}, {"n": 100, "method": "sample", "adjust": "holm"}])
+def test_a_running_audit_of_those_outside_ends_as_the_library_s(options: dict[str, Any]) -> None:
+    X, im = drawn()
+    truth = budge.audit(rich, X, im, **{"target": 1, "threshold": 0.2, **options})
+    question = make_question(rich, X, im, target=1, on_invalid="error", **{"threshold": 0.2, **options})
+    order = np.random.default_rng(1).permutation(len(X))
+    *_, last = running(question, im, question.threshold, predictions(question), order, Pace(), lambda: None)
+    found = last.audit()
+    pd.testing.assert_frame_equal(found.table, truth.table)
+    assert str(found) == str(truth)
+    assert found.design.digest == truth.design.digest
+    assert {k: v for k, v in found.info.items() if k != "when"} == {k: v for k, v in truth.info.items() if k != "when"}
+
+
+def test_a_person_who_has_the_target_already_is_shown(page: Page) -> None:
+    X, im = world()
+    inside = int(np.flatnonzero(MODELS["kind"](X) == 1)[0])
+    outside = Page(make_app(MODELS, X, im, target=1, token="t"))  # those outside the target, unless told otherwise
+    start = outside.post("start")
+    assert start["population"] == "outside the target"
+    person = outside.look(start["state"], person=inside)["person"][0]
+    row = truth_of(MODELS, X.iloc[[inside]], im).of_model("kind").iloc[0]
+    assert person["models"]["kind"]["rho"] == row["rho"]
+    assert person["models"]["kind"]["exactness"] == row["exactness"]
 
 
 def test_a_subsample_is_the_audit_of_those_people() -> None:
     X, im = world()
-    question = make_question(MODELS, X, im, target=1)
+    question = make_question(MODELS, X, im, target=1, population="all")
     order = np.random.default_rng(0).permutation(len(X))
     first = next(running(question, im, 0.1, predictions(question), order, Pace(), lambda: None))
     some = first.audit()
-    truth = budge.audit(MODELS, X.iloc[sorted(order[: first.done])], im, target=1, threshold=0.1)
+    truth = truth_of(MODELS, X.iloc[sorted(order[: first.done])], im, threshold=0.1)
     pd.testing.assert_frame_equal(some.table, truth.table)
 
 
@@ -150,7 +181,7 @@ def test_comparison_of_models_counts_people(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
     pair = page.look(start)["everybody"][-1]["pairs"][0]
-    truth = budge.audit(MODELS, X, im, target=1)
+    truth = truth_of(MODELS, X, im, target=1)
     one, two = truth.of_model(pair["a"]), truth.of_model(pair["b"])
     crossed = pd.crosstab(one["verdict"], two["verdict"])
     assert {(c["a"], c["b"]): c["people"] for c in pair["counts"]} == {k: v for k, v in crossed.stack().items() if v}
@@ -163,7 +194,7 @@ def test_people_are_found_filtered_and_sorted(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
     page.look(start)
-    truth = budge.audit(MODELS, X, im, target=1).of_model("strict")
+    truth = truth_of(MODELS, X, im, target=1).of_model("strict")
     young = page.post("people", state=start, model="strict", find="age < 30 and home == 'rent'", limit=100)
     assert [r["label"] for r in young["rows"]] == X.index[(X["age"] < 30) & (X["home"] == "rent")].tolist()
     assert [r["label"] for r in page.post("people", state=start, find="p01")["rows"]] == [f"P01{k}" for k in range(10)]
@@ -182,8 +213,8 @@ def test_what_changed_is_told_beside_what_was(page: Page) -> None:
     start = page.post("start")["state"]
     page.look(start)
     told = page.look({**start, "off": [1]})["everybody"][-1]["models"]["strict"]
-    before = budge.audit(MODELS, X, im, target=1).of_model("strict")
-    after = budge.audit(MODELS, X, im.without("savings"), target=1).of_model("strict")
+    before = truth_of(MODELS, X, im, target=1).of_model("strict")
+    after = truth_of(MODELS, X, im.without("savings"), target=1).of_model("strict")
     assert told["before"]["mean_rho"] == pytest.approx(float(before["rho"].mean()), abs=0)
     moved = sum(c["people"] for c in told["before"]["changed"])
     assert moved == int((before["verdict"] != after["verdict"]).sum()) > 0
@@ -283,7 +314,7 @@ def test_a_newer_wish_stops_the_older_one() -> None:
 def test_many_at_once_get_their_own_answers(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
-    truth = {k: budge.audit(MODELS, X, im.without(k), target=1).summary("strict").mean_rho for k in range(3)}
+    truth = {k: truth_of(MODELS, X, im.without(k), target=1).summary("strict").mean_rho for k in range(3)}
     found: dict[int, Any] = {}
 
     def work(k: int) -> None:
@@ -306,7 +337,7 @@ def test_a_slow_model_is_asked_about_all_only_on_demand(monkeypatch: pytest.Monk
     X, im = world()
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     monkeypatch.setattr(module, "FEWEST", 1)
-    page = Page(make_app(MODELS["strict"], X, im, target=1))
+    page = Page(make_app(MODELS["strict"], X, im, target=1, population="all"))
     start = page.post("start")["state"]
     some = page.look(start)["everybody"][-1]
     assert not some["whole"]
@@ -324,7 +355,7 @@ def test_a_model_that_fails_is_an_answer_not_a_crash() -> None:
             raise RuntimeError("the model is out")
         return MODELS["strict"](table)
 
-    page = Page(make_app(moody, X, im, target=1))
+    page = Page(make_app(moody, X, im, target=1, population="all"))
     start = page.post("start")["state"]
     fails["on"] = True
     found = page.look(start, person=0)
@@ -346,7 +377,7 @@ def test_wrong_questions_are_refused_at_once() -> None:
 
 def test_those_outside_the_target_are_counted_model_by_model() -> None:
     X, im = world()
-    truth = budge.audit(MODELS, X, im, target=1, population="outside", on_invalid="skip")
+    truth = truth_of(MODELS, X, im, target=1, population="outside")
     page = Page(make_app(MODELS, X, im, target=1, population="outside", token="t"))
     start = page.post("start")
     own = {name: len(truth.of_model(name)) for name in MODELS}

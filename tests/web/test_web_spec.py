@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("starlette", reason="Starlette is in the `serve` extra")
 pytest.importorskip("httpx", reason="Starlette's test client needs httpx")
 
-from web_kit import MODELS, Page, world
+from web_kit import MODELS, Page, truth_of, world
 
 import budge
 from budge.cli import main
@@ -28,7 +28,7 @@ from budge.web import from_run, make_app
 @pytest.fixture(scope="module")
 def page() -> Page:
     X, im = world()
-    return Page(make_app(MODELS, X, im, target=1, text="# the author's own words\n" + to_text(im)))
+    return Page(make_app(MODELS, X, im, target=1, population="all", text="# the author's own words\n" + to_text(im)))
 
 
 def test_problems_have_their_lines_and_remedies(page: Page) -> None:
@@ -72,7 +72,7 @@ def test_applied_and_exported_specs_are_equal(page: Page) -> None:
         [f.but(max_increase=5) if f.name == "years" else f for f in edited.features], edited.constraints, name=edited.name
     )
     assert parse(exported, "yaml") == edited
-    truth = budge.audit(MODELS, X, edited, target=1, on_invalid="skip").summary("strict")
+    truth = truth_of(MODELS, X, edited, target=1).summary("strict")
     assert page.look(state)["everybody"][-1]["models"]["strict"]["mean_rho"] == truth.mean_rho
 
 
@@ -110,7 +110,7 @@ def test_the_report_is_the_edited_model_s(page: Page) -> None:
 
 def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
     X, im = world()
-    page = Page(make_app({"strict": MODELS["strict"]}, X, im, target=1, harm="below", text="# the author's own words\n" + to_text(im)))
+    page = Page(make_app({"strict": MODELS["strict"]}, X, im, target=1, population="all", harm="below", text="# the author's own words\n" + to_text(im)))
     start = page.post("start")["state"]
     served = page.ask("report", state=start).text
     assert "It was declared before" in served
@@ -141,10 +141,10 @@ def test_figures_are_the_library_s(page: Page, wish: dict[str, Any]) -> None:
     X, im = world()
     start = page.post("start")["state"]
     found = page.post("figure", state=start, model="strict", **wish)["svg"]
-    result = budge.audit(MODELS, X, im, target=1)
+    result = truth_of(MODELS, X, im, target=1)
     truth = {
         "partition": lambda: figures.partition(im),
-        "person": lambda: figures.person(budge.audit(MODELS, X.iloc[[3]], im, target=1), X.index[3], model="strict"),
+        "person": lambda: figures.person(truth_of(MODELS, X.iloc[[3]], im, target=1), X.index[3], model="strict"),
         "verdicts": lambda: figures.verdicts(result, by="home", model="strict"),
     }[wish["figure"]]()
     assert found == truth.svg()
@@ -157,7 +157,7 @@ def test_figures_are_the_library_s(page: Page, wish: dict[str, Any]) -> None:
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     X, im = world()
-    budge.audit(MODELS, X, im, target=1).save(tmp_path / "run")
+    truth_of(MODELS, X, im, target=1).save(tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -174,7 +174,7 @@ def test_a_run_alone_can_be_read(run: Path) -> None:
     rows = page.post("people", state=start["state"], model="kind", limit=100)["rows"]
     assert [r["rho"] for r in rows] == saved.of_model("kind")["rho"].tolist()
     assert page.post("spec/text", state=start["state"])["text"] == to_text(im)
-    live = budge.audit(MODELS, X, im, target=1)
+    live = truth_of(MODELS, X, im, target=1)
     seen = 0
     for place, label in enumerate(X.index):
         witness = page.look(start["state"], person=place)["person"][0]["witness"]
@@ -198,7 +198,7 @@ def test_a_run_with_its_people_goes_on_where_it_ended(run: Path) -> None:
     start = page.post("start")["state"]
     assert page.look(start)["everybody"][-1]["models"]["strict"]["mean_rho"] == saved.summary("strict").mean_rho
     edited = page.look({**start, "off": [1]})["everybody"][-1]["models"]["strict"]
-    assert edited["mean_rho"] == budge.audit(MODELS, X, im.without(1), target=1, on_invalid="skip").summary("strict").mean_rho
+    assert edited["mean_rho"] == truth_of(MODELS, X, im.without(1), target=1).summary("strict").mean_rho
     assert edited["before"]["mean_rho"] == saved.summary("strict").mean_rho
 
 

@@ -86,6 +86,11 @@ def rich(table: pd.DataFrame) -> np.ndarray:
     return ((4 * table["pay"] + table["saved"]) >= 50).to_numpy().astype(int)
 
 
+def truth_of(models: Any, X: pd.DataFrame, im: budge.InteractionModel, **options: Any) -> budge.Audit:
+    """What the library says: everybody, and those whom an edit puts outside its bounds are skipped, as on the page."""
+    return budge.audit(models, X, im, **{"target": 1, "population": "all", "design": budge.Design(on_invalid="skip"), **options})
+
+
 class Page:
     """A client of the page, as its own script would be."""
 

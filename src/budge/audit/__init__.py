@@ -1,18 +1,28 @@
-"""The loop over people: blocks → points → outputs → counts → table; engines, journal and resume.
+"""The loop over people: blocks → points → answers → counts → claims → table; engines, journal and resume.
 
-This file holds the main job, `audit`, and nothing that takes long to import.
+This file holds the main function, `audit`, and nothing that takes long to import.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 if TYPE_CHECKING:
+    from budge.audit.design import Design, Execution
     from budge.audit.result import Audit
 
-__all__ = ["audit"]
+__all__ = ["More", "audit"]
+
+
+class More(TypedDict, total=False):
+    """Further arguments of `audit`: shorthands for fields of its `Design` and its `Execution`."""
+
+    harm: Literal["below", "above"] | None
+    adjust: Literal["bh", "holm", "bonferroni", "none"]
+    groups: str | Sequence[str] | Mapping[str, Mapping[Any, str] | None]
+    n_jobs: int
 
 
 def audit(
@@ -20,34 +30,21 @@ def audit(
     X: Any,
     im: Any,
     *,
-    target: Any,
-    threshold: float = 0.1,
-    alpha: float = 0.05,
-    claim: Literal["below", "above"] = "below",
+    target: Any = None,
+    threshold: float | None = None,
+    alpha: float | None = None,
+    claim: Literal["below", "above"] | None = None,
     n: int | None = None,
-    width: float | None = None,
-    margin: float | None = None,
-    power: float = 0.95,
-    seed: int = 0,
-    population: Any = "all",
-    method: Literal["auto", "exact", "sample"] = "auto",
-    exact_limit: int = 10_000,
-    sequential: bool = False,
+    seed: int | None = None,
+    population: Any = None,
+    method: Literal["auto", "exact", "sample"] | None = None,
+    sequential: bool | None = None,
     proposal: Mapping[str, Any] | None = None,
-    adjust: Literal["bh", "holm", "bonferroni", "none"] = "bh",
-    how_much: bool = False,
-    harm: Literal["below", "above"] | None = None,
-    on_invalid: Literal["error", "skip", "keep"] = "error",
-    max_unresolved: float = 0.1,
-    check: bool = True,
-    n_jobs: int = 1,
-    engine: Any = None,
-    block_people: int | None = None,
     journal: str | Path | None = None,
-    overwrite: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    purpose: str = "draw",
-    testing: bool = True,
+    design: Design | None = None,
+    execution: Execution | None = None,
+    **more: Unpack[More],
 ) -> Audit:
     """Audit how predictions respond: for every person, how often an interaction attains the target.
 
@@ -63,40 +60,30 @@ def audit(
     target
         A label, labels, or a target of `budge.targets`.
     threshold, alpha, claim
-        The claim "ρ is below (above) the threshold" is made with error at most alpha for a person.
-    n, width, margin, power
-        At most one of the first three; the default is the n that finds, with the power, those who are below the threshold by
-        half of it.
+        The claim "rho is below (above) the threshold" (0.1): false with probability at most alpha (0.05) per person. ``threshold=0`` asks for
+        people who have no way at all.
+    n
+        Draws per person whose points are not listed; planned for the claim unless given.
+    seed
+        The seed of all draws.
     population
-        ``all``, ``outside`` (only those not yet in the target), a query over the table's columns, or a mask.
-    method, exact_limit
-        ``auto``: computed exactly where no effect acts and at most `exact_limit` points are reachable, drawn otherwise.
+        ``outside`` (the default: those who do not have the target yet), ``all``, a condition on the columns such as ``"age < 30"``, or a mask.
+    method
+        ``auto``: list points where there are few, draw otherwise; ``exact``: list or leave; ``sample``: draw.
     sequential
-        Stop for each person as soon as the verdict is certain (SPRT at the same alpha and power).
+        Stop for each person as soon as the claim is shown or given up.
     proposal
         Distributions to draw from instead of uniformly; results are weighted.
-    adjust
-        How `p_adjusted` accounts for the number of people.
-    how_much
-        Also keep the quantiles of the change of a numeric output.
-    harm
-        Which verdict is harm; the library does not guess.
-    on_invalid
-        What to do with people who break the interaction model before they move.
-    max_unresolved
-        The largest share of unanswered draws that is accepted.
-    check
-        Ask a few rows again first: is the model random, does it change its input, does it depend on the batch?
-    n_jobs, engine, block_people
-        Where the work is done; the result is the same to the bit.
-    journal, overwrite
-        A folder in which finished people are kept as the work goes on; the same call resumes.
+    journal
+        A folder in which finished blocks are kept as the work goes on; the same call resumes.
     progress
         Called with (people done, people in all).
-    purpose
-        Names the stream of draws: another purpose, other draws from the same seed.
-    testing
-        False: no claim is wanted, so that an n too small to reject anything is accepted.
+    design, execution
+        Everything else that an audit can be given: see `budge.Design` and `budge.Execution`. An argument of this function takes the place
+        of the field of the same name.
+    more
+        `harm` (which verdict is harm), `adjust` (how adjusted p-values allow for the number of people), `groups` (columns by which shares are
+        reported) and `n_jobs` (worker processes).
 
     Returns
     -------
@@ -111,18 +98,17 @@ def audit(
     >>> result.table[["rho", "verdict"]].values.tolist()
     [[0.5, 'above'], [0.0, 'below']]
     """
-    from budge.audit.design import make_design
-    from budge.audit.run import make_source, predictors_of, run_audit
+    from budge.audit.design import designed, executed, given
+    from budge.audit.run import run_audit
+    from budge.errors import InputError, nearest
 
-    source = make_source(im, X, on_invalid)
-    predictors = predictors_of(model, source)
-    classes = next((p.classes for p in predictors.values() if p.classes is not None and p.output == "label"), None)
-    design = make_design(
-        target, classes=classes, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, power=power, seed=seed,
-        purpose=purpose, method=method, exact_limit=exact_limit, adjust=adjust, on_invalid=on_invalid, sequential=sequential,
-        proposal=proposal, how_much=how_much, max_unresolved=max_unresolved, testing=testing,
+    strange = [name for name in more if name not in More.__annotations__]
+    if strange:
+        remedy = f"{nearest(strange[0], [*(audit.__kwdefaults__ or {}), *More.__annotations__])}; other options are fields of Design and Execution"
+        raise InputError("no such option of an audit", where=strange[0], got=more[strange[0]], remedy=remedy)  # type: ignore[literal-required]
+    asked = given(
+        target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed, population=population, method=method, sequential=sequential,
+        proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"),
     )  # fmt: skip
-    return run_audit(
-        source, predictors, design, X, im, population=population, harm=harm, check=check, n_jobs=n_jobs, engine=engine,
-        block_people=block_people, journal=journal, overwrite=overwrite, progress=progress,
-    )  # fmt: skip
+    carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"))
+    return run_audit(model, X, im, designed(design, asked), executed(execution, carried))

@@ -1,21 +1,39 @@
-"""Gates for continuous integration: a condition on the table that fails the run.
+"""Gates for continuous integration: a condition on an audit that fails the run.
 
-``share(verdict == 'below') > 0.05`` — with ``share``, ``count``, ``mean``, ``least`` and ``most`` over people.
+``share(verdict == 'below') > 0.05`` — with ``share``, ``count``, ``mean``, ``least`` and ``most`` over people. Inside the brackets stand columns of the
+audit's table, ``no_way`` and ``every_way`` (known to have responsiveness 0 and 1), and columns of the people; these give shares of verdicts. Outside stand
+numbers with a guarantee, each at 1 - alpha: ``share_low`` and ``share_high`` (the interval for the share of people for whom the design's claim is true),
+and ``gap_low`` (what the largest difference between two declared groups is at least; 0 where none is shown; all groups hold together).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from budge.audit.conditions import evaluate
+from budge.audit.sources import TableSource
+from budge.audit.summary import differences
 from budge.errors import ExpressionError, InputError, nearest
 from budge.expressions import parse
+from budge.stats.claims import JUDGED
+from budge.stats.counts import LAWS, STATUSES
 
-__all__ = ["Gate", "gate"]
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
+__all__ = ["Gate", "gate", "gate_table"]
 
 OVER_PEOPLE = ("share", "count", "mean", "least", "most")
+GUARANTEED = ("share_low", "share_high", "gap_low")
+WORDS = {
+    "verdict": (*JUDGED, *STATUSES), "status": STATUSES, "method": LAWS, "exactness": ("exact", "guaranteed", "approximate"),
+    "extreme": ("none", "every"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -30,16 +48,69 @@ class Gate:
         return f"{'FAILED' if self.failed else 'passed'}: fail if {self.condition} ({self.numbers})"
 
 
-def gate(table: pd.DataFrame, condition: str) -> Gate:
-    """Evaluate a condition over the table of an audit.
+def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.DataFrame | None = None) -> Gate:
+    """Evaluate a condition over an audit.
+
+    Parameters
+    ----------
+    model
+        Which model, where there are several; the table of all of them is read unless given.
+    people
+        The people with all their columns, where the audit does not hold them.
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> rows = pd.DataFrame({"verdict": ["below", "above"], "rho": [0.0, 0.5]})
-    >>> print(gate(rows, "share(verdict == 'below') > 0.05"))
-    FAILED: fail if share(verdict == 'below') > 0.05 (0.5 > 0.05)
+    >>> import pandas as pd, budge
+    >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+    >>> X = pd.DataFrame({"income": [1, 2], "sex": ["f", "m"]})
+    >>> print(gate(budge.audit(lambda t: (t["income"] > 9) * 1, X, im, target=1), "share(no_way) > 0.05 or share_low > 0.5"))
+    FAILED: fail if share(no_way) > 0.05 or share_low > 0.5 (1.0 > 0.05 or 1.0 > 0.5)
     """
+    table = audit.table if model is None else audit.of_model(model)
+    own = table.assign(no_way=table["extreme"] == "none", every_way=table["extreme"] == "every")
+    names = audit.models if model is None else (model,)
+    beside = [_beside(audit, name, people) for name in names]
+    more = pd.concat(beside) if len(beside) > 1 else beside[0]
+    twice = [c for c in map(str, more.columns) if c in own.columns and re.search(rf"\b{re.escape(c)}\b", condition)]
+    if twice:
+        raise InputError("is a column of the audit and of the people", where="fail-if", got=twice[0], remedy="rename the column of the people")
+    used = [name for name in GUARANTEED if name in condition]
+    if used and len(names) > 1:
+        raise InputError("several models were audited", where="fail-if", got=used[0], remedy=f"name one of {', '.join(names)}")
+    joined = pd.concat([own.reset_index(drop=True), more[[c for c in more.columns if c not in own.columns]].reset_index(drop=True)], axis=1)
+    found = _judged(condition, joined, {name: _guaranteed(audit, name, names[0]) for name in used})
+    rough = bool(used) and audit.rows[names[0]].counts.approximate.any()
+    return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
+
+
+def gate_table(table: pd.DataFrame, condition: str) -> Gate:
+    """Evaluate a condition over any table: the tests of language models have one of their own."""
+    return _judged(condition, table, {})
+
+
+def _beside(audit: Audit, name: str, people: pd.DataFrame | None) -> pd.DataFrame:
+    """Return the columns of the people who are in the table: all that are at hand, with groups by their labels."""
+    rows = audit.rows[name]
+    if people is None and audit.context is not None and isinstance(audit.context.source, TableSource):
+        people = audit.context.source.frame
+    if people is not None and not rows.index.isin(people.index).all():
+        raise InputError("has other labels than the people of the run", where="people", got=people.index[0], remedy="give it the index that the audit had")
+    frame = pd.DataFrame(index=rows.index) if people is None else people.loc[rows.index]
+    return frame.drop(columns=[c for c in rows.groups.columns if c in frame.columns]).join(rows.groups)
+
+
+def _guaranteed(audit: Audit, what: str, model: str) -> float:
+    """Return a number with a guarantee."""
+    summary = audit.summary(model)
+    if what != "gap_low":
+        return 0.0 if summary.share is None else summary.share.low if what == "share_low" else summary.share.high
+    if not summary.groups:
+        raise InputError("no groups are declared", where="fail-if", got=what, remedy="give groups=, on the shell --by COLUMN")
+    gaps = [differences(t, audit.design.claim) for t in summary.groups.values()]
+    return max([0.0, *(float(max(g["low"].max(), (-g["high"]).max())) for g in gaps if len(g))])
+
+
+def _judged(condition: str, table: pd.DataFrame, numbers: dict[str, float]) -> Gate:
     text, rest = "", condition
     while rest:
         name, inside, before, after = _first_call(rest)
@@ -47,22 +118,24 @@ def gate(table: pd.DataFrame, condition: str) -> Gate:
             text, rest = text + rest, ""
         else:
             text, rest = text + before + repr(_over_people(table, name, inside)), after
+    for name, value in numbers.items():
+        text = text.replace(name, repr(round(value, 12)))
     try:
         parsed = parse(text)
     except ExpressionError as error:
         raise error.at("fail-if") from None
-    if not parsed.is_boolean or parsed.vars:
-        raise InputError(
-            "is not a condition over people",
-            where="fail-if",
-            got=condition,
-            remedy="write e.g. \"share(verdict == 'below') > 0.05\"",
-        )
+    if parsed.vars:
+        name = min(column for _, column in parsed.vars)
+        remedy = f"{nearest(name, GUARANTEED)}; a column stands in brackets, such as count({name})"
+        raise InputError("is no number over people", where="fail-if", got=name, remedy=remedy)
+    if not parsed.is_boolean:
+        remedy = "write e.g. \"share(verdict == 'below') > 0.05\""
+        raise InputError("is not a condition over people", where="fail-if", got=condition, remedy=remedy)
     return Gate(condition, bool(np.all(parsed.evaluate({}))), text)
 
 
 def _first_call(text: str) -> tuple[str | None, str, str, str]:
-    """The first aggregate in the text: its name, what is in its brackets, what stands before and after."""
+    """Return the first aggregate in the text: its name, what is in its brackets, what stands before and after."""
     places = [(text.find(f"{name}("), name) for name in OVER_PEOPLE if f"{name}(" in text]
     if not places:
         return None, "", text, ""
@@ -84,33 +157,14 @@ def _first_call(text: str) -> tuple[str | None, str, str, str]:
 
 
 def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
-    try:
-        parsed = parse(inside)
-    except ExpressionError as error:
-        raise error.at("fail-if") from None
-    env, levels = {}, {}
-    for layer, column in parsed.vars:
-        if layer != "value" or column not in table.columns:
-            raise InputError(
-                "no such column in the table", where="fail-if", got=column, remedy=nearest(column, map(str, table.columns))
-            )
-        cells = table[column]
-        if cells.dtype.kind in "biuf":
-            env[layer, column] = cells.to_numpy(dtype=float)
-        else:
-            names = sorted(
-                {str(v) for v in cells}
-                | {"below", "above", "inconclusive", "ok", "fixed", "empty", "invalid_start", "exact", "sample"}
-            )
-            levels[column] = names
-            env[layer, column] = np.array([names.index(str(v)) for v in cells], dtype=float)
-    values = np.broadcast_to(np.asarray(parsed.evaluate(env, levels=levels), dtype=float), (len(table),))
-    if name in ("share", "count") and not parsed.is_boolean:
-        raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)
+    values, boolean = evaluate(inside, table, where="fail-if", words=WORDS)
+    if name in ("share", "count") and not boolean:
+        if inside.strip() not in ("no_way", "every_way"):
+            raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)
+        values = values != 0
+    numbers = values.astype(float)
     if name == "count":
-        return float(values.sum())
-    if not len(values):
+        return float(numbers.sum())
+    if not len(numbers) or np.isnan(numbers).all():
         return 0.0
-    if name == "least":
-        return float(np.nanmin(values))
-    return float(np.nanmax(values) if name == "most" else np.nanmean(values))
+    return float({"least": np.nanmin, "most": np.nanmax}.get(name, np.nanmean)(numbers))

@@ -1,9 +1,10 @@
-"""The result of an audit: one table, and the sentences, groups and witnesses that follow from it."""
+"""The result of an audit: counts as columns, and the table, sentences, groups and witnesses that follow from them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,20 +13,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge import stats
-from budge.audit.blocks import Record
+from budge.audit.design import Design
 from budge.audit.sources import Source, TableSource
-from budge.audit.summary import Summary, group_table, summarise
+from budge.audit.summary import Summary, differences, group_table, summarise
 from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
+from budge.stats import Claims, Counts, claim
 from budge.stats.quantiles import how_much_exactly
 
 if TYPE_CHECKING:
-    from budge.audit.design import Design
     from budge.report.figures import Figure
 
-__all__ = ["COLUMNS", "Audit", "Context"]
+__all__ = ["COLUMNS", "Audit", "Context", "Rows", "same_cell"]
 
-COLUMNS = ("prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "p_adjusted", "verdict")
+COLUMNS = (
+    "prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "p_adjusted", "verdict", "lower", "upper",
+    "exactness", "extreme",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,154 +40,190 @@ class Context:
     X: Any
     im: Any
     source: Source
-    target: Any = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The rows that one model was asked about: their labels, what the model answered about them as they are, and what was counted."""
+
+    index: pd.Index
+    place: npt.NDArray[np.int64]  # positions in the table of people
+    prediction: npt.NDArray[Any]
+    units: npt.NDArray[np.int64]  # equal for rows that share their draws
+    counts: Counts
+    groups: pd.DataFrame  # the columns that the design declares as groups
+
+
+@dataclass(frozen=True, eq=False)
 class Audit:
     """Per person: how often the prediction attains the target, and what may be claimed.
 
-    `table` has one row a person (and model): ``prediction status method n hits unresolved rho low high p_value
-    p_adjusted verdict``. An exact row has no p-value: nothing is uncertain about it. ``verdict`` is ``below``, ``above`` or
-    ``inconclusive``, or the status where there is nothing to judge; ``below`` and ``above`` are each wrong with probability
-    at most alpha.
+    `table` has one row per person (and model): ``prediction status method n hits unresolved rho low high p_value p_adjusted verdict``, then
+    ``lower upper exactness extreme``. ``low`` and ``high`` are the interval at 1 - alpha, ``lower`` and ``upper`` the one-sided bounds that decide;
+    p-values are those of the design's claim. A row whose points were all listed has no p-value: nothing is uncertain about it. ``verdict`` is
+    ``below``, ``above``, ``inconclusive``, ``at the threshold`` (known to be equal), ``none`` (no way at all, for the threshold 0), or the status
+    where there is nothing to judge. A false ``below`` has probability at most alpha, and so has a false ``above``. ``exactness`` is ``exact``,
+    ``guaranteed`` or ``approximate``; ``extreme`` is ``none`` where no reachable point attains the target and ``every`` where all do.
     """
 
-    table: pd.DataFrame
-    info: Mapping[str, Any]
-    witnesses: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict, repr=False)
-    changes: Mapping[str, Mapping[Any, Record]] = field(default_factory=dict, repr=False)
+    rows: Mapping[str, Rows] = field(repr=False)
+    design: Design
+    info: Mapping[str, Any] = field(repr=False)
     notes: tuple[Problem, ...] = ()
     context: Context | None = field(default=None, repr=False, compare=False)
-    moved: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
-
-    @classmethod
-    def of(
-        cls, records: Mapping[int, Mapping[str, Record]], before: Mapping[str, Any], source: Source, design: Design,
-        info: Mapping[str, Any], context: Context, notes: tuple[Problem, ...],
-    ) -> Audit:  # fmt: skip
-        """From everybody's records."""
-        labels = list(source.labels)
-        tables, witnesses, changes = [], {}, {}
-        for name, outputs in before.items():
-            places = [i for i in sorted(records) if name in records[i]]
-            rows = [records[i][name] for i in places]
-            part = _make_table(rows, [labels[i] for i in places], np.asarray(outputs)[places], design)
-            if len(before) > 1:
-                part.insert(0, "model", name)
-            tables.append(part)
-            witnesses[name] = {labels[i]: row["witness"] for i, row in zip(places, rows) if "witness" in row}
-            changes[name] = {labels[i]: row["change"] for i, row in zip(places, rows) if row.get("change")}
-        joined = pd.concat(tables) if len(tables) > 1 else tables[0]
-        joined.index.name = source.frame.index.name if isinstance(source, TableSource) else "input"
-        return cls(joined, dict(info), witnesses, changes, notes, context)
+    moved: Mapping[str, Mapping[int, Any]] = field(default_factory=dict, repr=False, compare=False)  # what saved witnesses change, by row
 
     @property
     def models(self) -> tuple[str, ...]:
         """The names of the models."""
-        return tuple(self.info["models"])
+        return tuple(self.rows)
+
+    @cached_property
+    def _claims(self) -> dict[str, Claims]:
+        return {name: claim(rows.counts, self.design) for name, rows in self.rows.items()}
+
+    def claims(self, model: str | None = None) -> Claims:
+        """Return what may be claimed of each row of one model."""
+        return self._claims[self._named(model)]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """One row per person and model."""
+        tables = []
+        for name in self.models:
+            part = self._table(name)
+            if len(self.models) > 1:
+                part.insert(0, "model", name)
+            tables.append(part)
+        joined = pd.concat(tables) if len(tables) > 1 else tables[0]
+        joined.index.name = next(iter(self.rows.values())).index.name
+        return joined
+
+    def _table(self, name: str) -> pd.DataFrame:
+        rows, claims, design = self.rows[name], self._claims[name], self.design
+        counts = rows.counts
+        columns = {
+            "prediction": rows.prediction, "status": counts.words("status"), "method": counts.words("law"), "n": counts.n, "hits": counts.hits,
+            "unresolved": counts.unresolved, "rho": claims.rho, "low": claims.low, "high": claims.high, "p_value": claims.p_value(design.claim),
+            "p_adjusted": claims.adjusted(design.claim, design.adjust), "verdict": claims.verdict, "lower": claims.lower, "upper": claims.upper,
+            "exactness": claims.exactness, "extreme": claims.extreme,
+        }  # fmt: skip
+        return pd.DataFrame(columns, index=rows.index, copy=False)
 
     def of_model(self, model: str | None = None) -> pd.DataFrame:
-        """The table of one model."""
-        if "model" not in self.table.columns:
+        """Return the table of one model."""
+        if len(self.models) == 1:
+            self._named(model)
             return self.table
         return self.table[self.table["model"] == self._named(model)].drop(columns="model")
 
     def summary(self, model: str | None = None) -> Summary:
-        """What share of people is below and above, in sentences with guarantees."""
-        return summarise(self.of_model(model), self.info, self._named(model))
+        """Return what share of people is below and above, in sentences with guarantees."""
+        name = self._named(model)
+        return summarise(self.rows[name], self._claims[name], self.design, self.info, name)
 
     def by(self, group: Any, *, model: str | None = None, alpha: float | None = None) -> pd.DataFrame:
-        """The share of verdicts by group, with intervals that hold for all groups together.
+        """Return the share of people below and above by group, with intervals that hold for all groups together.
 
-        The shares are those of these people. The intervals are about a larger population, were these people a random sample of it.
+        One row per group and side: `people` judged, `count` of verdicts and their share (`verdicts`), `low` and `high` of the share of people who
+        *are* on that side, and the mean of rho.
         """
-        rows = self.of_model(model)
-        return group_table(rows, self._group(group, rows.index), self.info["design"]["alpha"] if alpha is None else alpha)
+        name = self._named(model)
+        values = self.group(group, model=name)
+        return group_table(self.rows[name], self._claims[name], values, self.design.alpha if alpha is None else alpha)
 
-    def _group(self, group: Any, index: pd.Index) -> pd.Series:
+    def differences(self, group: Any, *, side: Literal["below", "above"] | None = None, model: str | None = None, alpha: float | None = None) -> pd.DataFrame:
+        """Return the difference of every two groups' shares of people on one side (the claim's), with intervals that hold together."""
+        return differences(self.by(group, model=model, alpha=alpha), side or self.design.claim)
+
+    def group(self, group: Any, *, model: str | None = None) -> pd.Series:
+        """Return the group of every row of one model: a column by name, or values; labels of the design take the place of values."""
+        rows = self.rows[self._named(model)]
         if isinstance(group, str):
+            if group in rows.groups.columns:
+                return rows.groups[group]
+            if self.context is None:
+                raise InputError("a saved run keeps the groups of its design only", where="by", got=group, remedy=nearest(group, map(str, rows.groups.columns)))
             frame = self._frame()
             if group not in frame.columns:
                 raise InputError("no such column", where="by", got=group, remedy=nearest(group, map(str, frame.columns)))
-            group = frame[group]
-        values = group if isinstance(group, pd.Series) else pd.Series(group, index=index)
-        return values.loc[index]
+            return frame[group].iloc[rows.place]
+        if isinstance(group, pd.Series):
+            return group.loc[rows.index]
+        if len(group) != len(rows.index):
+            raise InputError("one value per person of the audit is needed", where="by", got=len(group), remedy=f"give {len(rows.index)}, or a Series")
+        return pd.Series(np.asarray(group), index=rows.index)
 
-    def people(self, verdict: str, *, adjusted: bool = True, model: str | None = None) -> pd.DataFrame:
-        """Those with a verdict; adjusted: only those whose claim survives the adjustment for many tests."""
-        rows = self.of_model(model)
-        chosen = rows["verdict"] == verdict
-        if adjusted and verdict == self.info["design"]["claim"]:
-            chosen &= rows["p_adjusted"].isna() | (rows["p_adjusted"] < self.info["design"]["alpha"])
-        return rows[chosen]
+    def people(self, verdict: str, *, adjusted: bool = False, model: str | None = None) -> pd.DataFrame:
+        """Return the people with a verdict; with `adjusted`, only those whose claim survives the adjustment for many people."""
+        name = self._named(model)
+        chosen = self._claims[name].named(verdict, self.design.adjust if adjusted else None)
+        return self.of_model(name)[chosen]
 
     def witness(self, label: Any, *, model: str | None = None) -> Any:
-        """The nearest reachable point found that attains the target, as the model was asked about it; None if none was found.
+        """Return the nearest reachable point found that attains the target, as the model was asked about it; None if none was found.
 
         Each was asked again before it was kept.
         """
+        from budge.audit.points import points_of
+
         name = self._named(model)
-        self._row(label, name)
-        found = self.witnesses.get(name, {}).get(label)
-        if found is None:
+        at = self._at(label, name)
+        rows = self.rows[name]
+        if rows.counts.witness[at] < 0:
             return None
-        context = self._context()
-        i = list(context.source.labels).index(label)
-        if isinstance(context.source, TableSource):
-            values = np.asarray([found], dtype=float)
-            return context.source.model.coding.decode(values, context.source.frame.iloc[[i]], np.zeros(1, dtype=np.intp)).iloc[0]
-        design = self.info["design"]
-        chunk = next(iter(context.source.draws([i], design["n"], design["seed"], design["purpose"])))
-        return chunk.rows[found]
+        source = self._context().source
+        values = rows.counts.reached_at(at)
+        if isinstance(source, TableSource) and values is not None:
+            return source.written([int(rows.place[at])], values[None, :]).iloc[0]
+        points, which = points_of(self, label, name).rows, int(rows.counts.witness[at])
+        return points.iloc[which] if isinstance(points, pd.DataFrame) else points[which]
 
     def change(self, label: Any, *, model: str | None = None) -> pd.DataFrame:
-        """What the witness changes: feature, from, to."""
-        if self.context is None and self.moved:  # a loaded run keeps what its witnesses changed
-            name = self._named(model)
-            self._row(label, name)
-            return pd.DataFrame(self.moved.get(name, {}).get(label, []), columns=["feature", "from", "to"])
-        point = self.witness(label, model=model)
+        """Return what the witness changes: feature, from, to."""
+        name = self._named(model)
+        at = self._at(label, name)
+        if self.context is None:  # a loaded run keeps what its witnesses changed
+            return pd.DataFrame(self.moved.get(name, {}).get(at, []), columns=["feature", "from", "to"])
+        point = self.witness(label, model=name)
         if point is None:
             return pd.DataFrame(columns=["feature", "from", "to"])
         if not isinstance(point, pd.Series):
             raise InputError("only rows of a table can be compared feature by feature", where="change", got=type(point).__name__)
-        start = self._frame().loc[label]
-        moved = [name for name in point.index if not _same(start[name], point[name])]
+        start = self._frame().iloc[int(self.rows[name].place[at])]
+        moved = [feature for feature in point.index if not same_cell(start[feature], point[feature])]
         return pd.DataFrame({"feature": moved, "from": [start[m] for m in moved], "to": [point[m] for m in moved]})
 
     def how_much(self, label: Any, *, model: str | None = None) -> stats.HowMuch:
-        """The distribution of the change of a score for one person, from the very points that were drawn; exactly where all were listed."""
+        """Return the distribution of the change of a score for one person, from the points that the audit asked about."""
+        from budge.audit.points import answers_of, points_of
+
         name = self._named(model)
         row = self._row(label, name)
-        context = self._context()
-        predictor, remedy = context.predictors[name], "audit with output='score'"
+        predictor, remedy = self._context().predictors[name], "audit with output='score'"
         if predictor.output == "label":
             raise InputError("how much needs a score: class labels have no distance", where="how_much", got="labels", remedy=remedy)
-        if row["method"] == "none":
-            raise InputError("nothing was asked about this person", where="how_much", got=f"{label}: {row['status']}")
-        i = list(context.source.labels).index(label)
-        design = self.info["design"]
-        if row["method"] == "exact":
-            chunk = next(iter(context.source.exact([i])))
-        else:
-            chunk = next(iter(context.source.draws([i], int(row["n"]), design["seed"], design["purpose"])))
-        outputs, good = predictor.predict_resolved(chunk.rows)
-        if np.asarray(outputs).dtype.kind not in "biuf":
-            raise InputError("how much needs a numeric output", where="how_much", got=str(np.asarray(outputs).dtype), remedy=remedy)
-        moved = np.asarray(outputs, dtype=float)[good] - float(row["prediction"])
-        if row["method"] != "exact":
-            return stats.how_much(moved, alpha=design["alpha"])
+        if row["method"] in ("none", "weighted"):
+            what = "weighted draws have no quantiles" if row["method"] == "weighted" else "nothing was asked about this person"
+            raise InputError(what, where="how_much", got=f"{label}: {row['status']}", remedy="audit without a proposal")
+        chunk = points_of(self, label, name)
+        found = answers_of(self, label, name, chunk)
+        if found.outputs.dtype.kind not in "biuf":
+            raise InputError("how much needs a numeric output", where="how_much", got=str(found.outputs.dtype), remedy=remedy)
+        lost = int((~found.good).sum())
+        moved = found.outputs.astype(float)[found.good] - float(row["prediction"])
         if not len(moved):
             raise InputError("no reachable point has an answer", where="how_much", got=label)
-        weights = np.full(len(good), 1 / len(good)) if chunk.weights is None else chunk.weights / chunk.weights.sum()
-        lost = int((~good).sum())
-        gap = float(weights[~good].sum()) if lost else 0.0
-        return how_much_exactly(moved, weights=weights[good], unresolved=gap, lost=lost, alpha=design["alpha"])
+        if row["method"] != "exact":
+            return stats.how_much(moved, unresolved=lost, alpha=self.design.alpha)
+        weights = np.full(len(found.good), 1 / len(found.good)) if chunk.weights is None else chunk.weights / chunk.weights.sum()
+        gap = float(weights[~found.good].sum()) if lost else 0.0
+        return how_much_exactly(moved, weights=weights[found.good], unresolved=gap, lost=lost, alpha=self.design.alpha)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record: design, digests, summaries and the table."""
-        rows = self.table.reset_index(names="person").astype(object)
+        """Return the record: design, digests, summaries and the table."""
+        rows = self.table.reset_index(drop=True).astype(object)
+        rows.insert(0, "person", pd.Series(list(self.table.index), dtype=object))
         return {
             "info": dict(self.info),
             "summary": {name: self.summary(name).to_dict() for name in self.models},
@@ -191,7 +231,7 @@ class Audit:
         }
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
-        """Write the run to a folder: the table, and a JSON file with the spec, digests, versions and seed."""
+        """Write the run to a folder: counts, and a JSON file with the design, the spec, digests, versions and seed."""
         from budge.audit.storage import save_audit
 
         return save_audit(self, folder, overwrite=overwrite)
@@ -206,17 +246,17 @@ class Audit:
         path
             The file; one that exists is refused unless `overwrite`.
         by
-            Columns of the people by which verdicts are shown.
+            Columns of the people by which shares are shown; those of the design unless given.
         ablation, sensitivity
-            Results of `budge.ablate` and `budge.sensitivity` to show. They must answer the question of this audit.
+            Results of stress tests to show.
         title
-            What the report is called.
+            The title of the report.
 
         Examples
         --------
         >>> import pandas as pd, budge, tempfile, pathlib
         >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9), max_increase=3)])
-        >>> X = pd.DataFrame({"income": [1, 2, 5]})
+        >>> X = pd.DataFrame({"income": [1, 2, 4]})
         >>> audit = budge.audit(lambda t: (t["income"] > 4).astype(int), X, im, target=1)
         >>> folder = pathlib.Path(tempfile.mkdtemp())
         >>> audit.to_html(folder / "report.html").name
@@ -228,16 +268,16 @@ class Audit:
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:
-        """Read a run; what was changed on disk since is an error that names the file."""
+        """Read a run; a file that was changed on disk since is an error that names it."""
         from budge.audit.storage import load_audit
 
         return load_audit(folder)
 
-    def replay(self, model: Any = None, X: Any = None, im: Any = None) -> Audit:
-        """Run the same audit again (on what is at hand unless given) and check that the table is the same."""
+    def replay(self, model: Any = None, X: Any = None, im: Any = None, *, target: Any = None) -> Audit:
+        """Run the same audit again (on what is at hand unless given) and check that every count is the same."""
         from budge.audit.storage import replay
 
-        return replay(self, model, X, im)
+        return replay(self, model, X, im, target=target)
 
     def __str__(self) -> str:
         return "\n".join(str(self.summary(name)) for name in self.models)
@@ -246,19 +286,10 @@ class Audit:
         self, kind: Literal["cdf", "verdicts", "person", "how_much"] = "cdf", *, by: Any = None, label: Any = None, model: str | None = None,
         most: int = 2000,
     ) -> Figure:  # fmt: skip
-        """A figure: SVG in notebooks and files, matplotlib on request.
+        """Return a figure: SVG in notebooks and files, matplotlib on request.
 
-        Parameters
-        ----------
-        kind
-            ``cdf``: how responsiveness is distributed; ``verdicts``: their shares, by group with `by`; ``person``: the reachable points
-            of the person of that `label`; ``how_much``: how far her output moves.
-        by
-            A column of the people, or one value a person.
-        label, model
-            Which person, and which model where there are several.
-        most
-            Points of a person that are shown, at most.
+        ``cdf`` shows how responsiveness is distributed; ``verdicts`` their shares, by group with `by` (a column, or one value per person); ``person`` the
+        reachable points of the person of that `label`, `most` of them; ``how_much`` how far that person's output moves.
 
         Examples
         --------
@@ -280,21 +311,24 @@ class Audit:
     def _named(self, model: str | None) -> str:
         if model is None:
             if len(self.models) > 1:
-                raise InputError(
-                    "several models were audited", where="model", got=None, remedy=f"name one of {', '.join(self.models)}"
-                )
+                raise InputError("several models were audited", where="model", got=None, remedy=f"name one of {', '.join(self.models)}")
             return self.models[0]
         if model not in self.models:
             raise InputError("no such model", where="model", got=model, remedy=nearest(model, self.models))
         return model
 
+    def _at(self, label: Any, name: str) -> int:
+        """Return the position of a label among the rows of a model."""
+        try:
+            found = self.rows[name].index.get_loc(label)
+        except (KeyError, TypeError):
+            found = None
+        if not isinstance(found, int | np.integer):
+            raise InputError("nobody of that label was audited", where="label", got=label, remedy="labels are those of the table's index")
+        return int(found)
+
     def _row(self, label: Any, name: str) -> Any:
-        rows = self.of_model(name)
-        if label not in rows.index:
-            raise InputError(
-                "nobody of that label was audited", where="label", got=label, remedy="labels are those of the table's index"
-            )
-        return rows.loc[label]
+        return self.of_model(name).iloc[self._at(label, name)]
 
     def _context(self) -> Context:
         if self.context is None:
@@ -308,66 +342,8 @@ class Audit:
         return source.frame
 
 
-def _same(a: Any, b: Any) -> bool:
+def same_cell(a: Any, b: Any) -> bool:
+    """Return whether two cells of a table are equal; two that are missing are."""
     if pd.isna(a) or pd.isna(b):
         return bool(pd.isna(a) and pd.isna(b))
     return bool(a == b)
-
-
-def _make_table(rows: list[Record], labels: list[Any], outputs: npt.NDArray[Any], design: Design) -> pd.DataFrame:
-    """Counts → intervals, p-values, verdicts; vectorised over people."""
-    n = np.array([r["n"] for r in rows], dtype=np.int64)
-    hits = np.array([r["hits"] for r in rows], dtype=np.int64)
-    lost = np.array([r["unresolved"] for r in rows], dtype=np.int64)
-    method = np.array([r["method"] for r in rows], dtype=object)
-    size = len(rows)
-    rho, low, high, p = (np.full(size, np.nan) for _ in range(4))
-    verdict = np.array([r["status"] for r in rows], dtype=object)
-    exact = method == "exact"
-    if exact.any():
-        given = np.array([r.get("rho", np.nan) for r in rows])[exact]
-        k, m, u = hits[exact], n[exact], lost[exact]
-        plain = np.isnan(given)
-        rho[exact] = np.where(plain, k / np.maximum(m - u, 1), given)
-        low[exact] = np.where(plain, k / m, given)
-        high[exact] = np.where(plain, (k + u) / m, given + u / m)
-        rho[exact] = np.where(u == 0, rho[exact], np.nan)  # with answers missing only its ends are known
-        verdict[exact] = np.where(
-            high[exact] < design.threshold, "below", np.where(low[exact] > design.threshold, "above", "inconclusive")
-        )
-    drawn = (method == "sample") | (method == "sequential")
-    if drawn.any():
-        k, m, u = hits[drawn], n[drawn], np.minimum(lost[drawn], n[drawn] - hits[drawn])
-        found = stats.unresolved_interval(k, m, u, design.alpha) if u.any() else stats.interval(k, m, design.alpha)
-        rho[drawn], low[drawn], high[drawn] = k / np.maximum(m - u, 1), found.low, found.high
-        rho[drawn] = np.where(m > u, rho[drawn], np.nan)
-        p_below = np.asarray(stats.p_value(k + u, m, design.threshold, "below"))
-        p_above = np.asarray(stats.p_value(k, m, design.threshold, "above"))
-        p[drawn] = p_below if design.claim == "below" else p_above
-        verdict[drawn] = np.where(p_below < design.alpha, "below", np.where(p_above < design.alpha, "above", "inconclusive"))
-    looked = method == "sequential"
-    if looked.any():  # counts at a stopping time: the fixed-n numbers do not apply
-        rule = design.rule
-        assert rule is not None
-        k, m = hits[looked], n[looked]
-        found = stats.anytime_interval(k, m, design.alpha)
-        low[looked], high[looked] = found.low, found.high
-        p[looked] = stats.anytime_p_value(k, m, design.threshold, design.claim)
-        verdict[looked] = np.array([r["verdict"] for r in rows if r["method"] == "sequential"], dtype=object)
-    weighed = method == "weighted"
-    if weighed.any():
-        some = [r for r in rows if r["method"] == "weighted"]
-        rho[weighed] = [r["rho"] for r in some]
-        low[weighed], high[weighed] = [r["low"] for r in some], [r["high"] for r in some]
-        verdict[weighed] = np.where(
-            high[weighed] < design.threshold, "below", np.where(low[weighed] > design.threshold, "above", "inconclusive")
-        )
-    adjusted = np.full(size, np.nan)
-    tested = ~np.isnan(p)
-    if tested.any():
-        adjusted[tested] = p[tested] if design.adjust == "none" else stats.adjust(p[tested], design.adjust)
-    columns = {
-        "prediction": outputs, "status": [r["status"] for r in rows], "method": method, "n": n, "hits": hits, "unresolved": lost,
-        "rho": rho, "low": low, "high": high, "p_value": p, "p_adjusted": adjusted, "verdict": verdict,
-    }  # fmt: skip
-    return pd.DataFrame(columns, index=pd.Index(labels, tupleize_cols=False))

@@ -1,201 +1,268 @@
-"""The steps of an audit: people and models are read and checked, blocks are run, records are gathered."""
+"""The steps of an audit: people and models are read and checked, blocks are counted, counts are gathered."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 import budge
-from budge.audit.blocks import Block, Record, Work
-from budge.audit.design import Design
-from budge.audit.result import Audit, Context
-from budge.audit.sources import DrawerSource, Source, TableSource
-from budge.errors import IncompleteError, InputError, ModelError, Problem
-from budge.frames import table
+from budge.audit.ask import Asker, answers_digest, ask_again, ask_starts, predictors_of
+from budge.audit.conditions import where_true
+from budge.audit.counting import Block, Counted, Work
+from budge.audit.design import Design, Execution, population_name
+from budge.audit.engines import run_blocks
+from budge.audit.result import Audit, Context, Rows
+from budge.audit.sources import BoolArray, IntArray, Source, TableSource, choose, make_source
+from budge.errors import DesignError, IncompleteError, InputError, ModelError, Problem, nearest
 from budge.interaction import InteractionModel
-from budge.models import Predictor, as_predictor, check_contract
-from budge.reach.draw import invalid_error
-from budge.reach.status import broken_people
+from budge.journal import Journal
+from budge.models import Predictor
 from budge.reach.walks import walker
+from budge.stats.counts import Counts
 
-__all__ = ["data_digest", "make_source", "population_name", "predictors_of", "run_audit"]
+__all__ = ["Prepared", "check_answered", "chosen_people", "finished", "info_of", "prepare", "result_of", "run_audit"]
 
-MASK = "a mask: "  # a population that was given person by person, with its digest
-BLOCK_ROWS = 100_000
-Progress = Callable[[int, int], None]
-
-
-def make_source(im: Any, X: Any, on_invalid: str) -> Source:
-    """The people and what they can reach, read and checked."""
-    if not isinstance(im, InteractionModel):
-        if not callable(getattr(im, "draw", None)):
-            raise InputError("is neither an interaction model nor has it draw(x, n, rng)", where="im", got=type(im).__name__)
-        return DrawerSource.of(im, X)
-    frame = table(X)
-    values = im.coding.encode(frame)
-    invalid = np.zeros(len(frame), dtype=bool)
-    if on_invalid != "keep":
-        broken = broken_people(im, values)
-        for _, who in broken:
-            invalid |= who
-        if invalid.any() and on_invalid == "error":
-            raise invalid_error(broken, frame)
-    return TableSource(im, frame, values, invalid)
+PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
+PROBE = "probe"  # the key of these in a journal
+MOST_PEOPLE = 32_768  # of a block
+IDENTITY = ("version", "walker", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
+Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-def predictors_of(model: Any, source: Source) -> dict[str, Predictor]:
-    """One model, or several by name, each turned into a predictor."""
-    named = dict(model) if isinstance(model, Mapping) else {"model": model}
-    if not named:
-        raise ModelError("no model is given", where="model", got={})
-    return {str(name): _predictor(m, source) for name, m in named.items()}
+class Prepared:
+    """An audit that is ready to be counted, block by block."""
+
+    def __init__(self, source: Source, predictors: Mapping[str, Predictor], design: Design, X: Any, im: Any, before: Arrays, notes: tuple[Problem, ...]):
+        self.source, self.predictors, self.X, self.im, self.before, self.notes = source, dict(predictors), X, im, before, notes
+        self.asked = {name: chosen_people(design, source, before[name]) for name in predictors}
+        if design.rule is not None:
+            design = design.but(family=max(1, *(int(mask.sum()) for mask in self.asked.values())))
+        self.design = design
+        self.askers = {name: Asker.of(name, p, design.target, before[name]) for name, p in predictors.items()}
+        self.todo: IntArray = np.flatnonzero(np.any(list(self.asked.values()), axis=0))
+
+    @property
+    def work(self) -> Work:
+        """What is done with each block."""
+        return Work(self.askers, self.design)
+
+    def block(self, people: Any) -> Block:
+        """Return the block of some people, by position."""
+        some = np.asarray(people, dtype=np.intp)
+        before = {name: values[some] for name, values in self.before.items()}
+        return Block(some, self.source.take(some), before, {name: mask[some] for name, mask in self.asked.items()})
+
+    def rows_each(self) -> float:
+        """Return about how many points a person has, from a few of them."""
+        if not len(self.todo):
+            return 1.0
+        some = self.source.take(self.todo[np.unique(np.linspace(0, len(self.todo) - 1, PROBED).astype(np.intp))])
+        listed, drawn, _ = choose(some, self.design)
+        return float(np.mean(np.where(listed, some.size, np.where(drawn, self.design.draws, 1.0))))
+
+    def check_draws(self) -> None:
+        """Raise an error where somebody has to be drawn and the number of draws cannot show the claim."""
+        try:
+            if self.design.proposal is None:
+                self.design.check_draws()
+        except DesignError:
+            if choose(self.source.take(self.todo), self.design)[1].any():
+                raise
 
 
-def run_audit(
-    source: Source, predictors: Mapping[str, Predictor], design: Design, X: Any, im: Any, *, population: Any = "all", harm: str | None = None,
-    check: bool = True, n_jobs: int = 1, engine: Any = None, block_people: int | None = None, journal: str | Path | None = None,
-    overwrite: bool = False, progress: Progress | None = None,
-) -> Audit:  # fmt: skip
-    """From people, models and a design to the result."""
-    before, notes = _before(predictors, design, source, check)
-    asked = {name: _population(population, source, before[name], design) for name in predictors}
-    info = _info(source, predictors, design, im, harm, population)
-    records = _records(
-        source, predictors, design, before, asked, info, n_jobs=n_jobs, engine=engine, block_people=block_people, journal=journal,
-        overwrite=overwrite, progress=progress,
-    )  # fmt: skip
-    result = Audit.of(records, before, source, design, info, Context(predictors, X, im, source, design.target), notes)
-    _complete(result, design)
+def prepare(model: Any, X: Any, im: Any, design: Design, *, check: bool = True, before: Arrays | None = None) -> Prepared:
+    """Read people and models, ask about the people as they are (unless `before` is given), and check the design against them."""
+    source = make_source(im, X, design.on_invalid)
+    table = isinstance(source, TableSource)
+    predictors = predictors_of(model, table=table)
+    design = design.aimed(next((p.classes for p in predictors.values() if p.classes is not None and p.output == "label"), None))
+    for column, _ in design.groups:
+        known = source.frame.columns if isinstance(source, TableSource) else ()
+        if column not in known:
+            raise InputError("no such column", where="groups", got=column, remedy=nearest(column, map(str, known)))
+    if design.proposal is not None and not table:
+        raise DesignError("a proposal needs an interaction model over a table", where="proposal", got=type(im).__name__)
+    notes: tuple[Problem, ...] = ()
+    if before is None:
+        before, notes = ask_starts(predictors, source.starts(), design.target, seed=design.seed, table=table, check=check)
+    made = Prepared(source, predictors, design, X, im, before, notes)
+    made.check_draws()
+    return made
+
+
+def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
+    """Return the result of the design for these people and models."""
+    made = prepare(model, X, im, design, check=bool(execution.check))
+    info = info_of(made)
+    log = None
+    if execution.journal is not None:
+        log = Journal.open(Path(execution.journal), {key: info[key] for key in IDENTITY}, overwrite=execution.overwrite)
+    try:
+        records = {} if log is None else log.done()
+        probe = records.pop(PROBE, None)
+        if log is not None and execution.check:
+            _check_code(log, probe, made, info)
+        done = _latest([_reread(record) for record in records.values()], len(made.source), again=log is not None and not log.complete)
+        known = np.concatenate([part.people for part in done]) if done else np.zeros(0, np.intp)
+        blocks = _Blocks(made, np.setdiff1d(made.todo, known), execution)
+        progress, attempt, ready = execution.progress, 1 if log is None else log.attempt, len(known)
+        if progress is not None:
+            progress(ready, len(made.todo))
+        for _, found in run_blocks(made.work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
+            if log is not None:
+                log.write({f"{attempt:06d}:{int(found.people[0]):012d}": _record(found)})
+            done.append(found)
+            ready += len(found.people)
+            if progress is not None:
+                progress(ready, len(made.todo))
+        result = finished(made, result_of(made, info, done), execution.check)
+        if log is not None and not log.complete:
+            log.finish()
+    finally:
+        if log is not None:
+            log.close()
     return result
 
 
-def _predictor(model: Any, source: Source) -> Predictor:
-    if isinstance(source, DrawerSource) and not isinstance(model, Predictor):
-        from budge.audit.raw import RawPredictor
-
-        return RawPredictor.of(model)
-    return as_predictor(model)
-
-
-def _before(
-    predictors: Mapping[str, Predictor], design: Design, source: Source, check: bool
-) -> tuple[dict[str, npt.NDArray[Any]], tuple[Problem, ...]]:
-    """What every model says of the people as they are; problems of models are raised together."""
-    found: list[Problem] = []
-    before: dict[str, npt.NDArray[Any]] = {}
-    starts = source.starts()
-    for name, predictor in predictors.items():
-        try:
-            problems: list[Problem] = []
-            if isinstance(source, TableSource):
-                problems += design.target.check(predictor)
-            if check and isinstance(source, TableSource):
-                problems += check_contract(predictor, starts, seed=design.seed)
-            found += [
-                Problem(f"{name}: {p.where}" if len(predictors) > 1 else p.where, p.what, p.got, p.remedy, p.severity)
-                for p in problems
-            ]
-            if not any(p.severity == "error" for p in problems):
-                before[name] = np.asarray(predictor.predict(starts))
-        except ModelError as error:
-            found += error.problems
-    ModelError.raise_if(found)
-    return before, tuple(p for p in found if p.severity == "warning")
+def _check_code(log: Journal, known: Mapping[str, Any] | None, made: Prepared, info: Mapping[str, Any]) -> None:
+    """Compare answers about a few reachable points with those of the journal, where a model, the target or the interactions are code without a digest."""
+    code = [*info["model_digests"].values(), info["spec"], None if "function" in info["design"]["target"] else ""]
+    if None not in code or not len(made.todo):
+        return
+    places = made.todo[np.unique(np.linspace(0, len(made.todo) - 1, 8).astype(np.intp))]
+    some = made.source.take(places)
+    listed, drawn, _ = choose(some, made.design)
+    digest, seen = blake2b(digest_size=8), dict[str, list[int]]()
+    for chunk in (*some.exact(np.flatnonzero(listed)), *some.draws(np.flatnonzero(drawn), PROBED, made.design)):
+        few = np.flatnonzero(np.arange(len(chunk.owner)) - chunk.starts[chunk.owner] < PROBED)
+        who = chunk.people[chunk.owner[few]]
+        points = some.points(who, chunk, few)
+        digest.update(repr(points).encode() if chunk.moved is None else np.ascontiguousarray(chunk.moved[:, few]).tobytes())
+        for name, ask in made.askers.items():
+            found = ask(points, made.before[name][places][who])
+            seen.setdefault(name, []).extend(np.where(found.good, found.hit, -1).astype(int).tolist())  # -1: no answer, now or then
+    if known is None:
+        if not log.complete:
+            log.write({PROBE: {"points": digest.hexdigest(), "hits": seen}})
+        return
+    same = known["points"] == digest.hexdigest() and all(
+        len(one) == len(two) and all(a == b or -1 in (a, b) for a, b in zip(one, two))
+        for one, two in ((known["hits"].get(name, ()), hits) for name, hits in seen.items())
+    )
+    if not same:
+        what = "this is another run: the model, the target or the interactions are code that behaves otherwise now"
+        raise InputError(what, where=str(log.path), remedy="choose another folder, or overwrite it")
 
 
-def _population(population: Any, source: Source, before: npt.NDArray[Any], design: Design) -> npt.NDArray[np.bool_]:
+class _Blocks(Sequence[Block]):
+    """The blocks of an audit, made when they are asked for."""
+
+    def __init__(self, made: Prepared, left: IntArray, execution: Execution):
+        each = min(MOST_PEOPLE, execution.people(max(1, round(made.rows_each())))) if len(left) else 1
+        if execution.block_people is None and execution.n_jobs != 1:
+            each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round
+        self.made, self.pieces = made, [left[at : at + each] for at in range(0, len(left), each)]
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+    @overload
+    def __getitem__(self, at: int) -> Block: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Block]: ...
+    def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
+        if isinstance(at, slice):
+            return [self.made.block(piece) for piece in self.pieces[at]]
+        return self.made.block(self.pieces[at])
+
+
+def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) -> Audit:
+    """Return the result of the blocks that are done."""
+    rows, causes = {}, {}
+    units = made.source.units()
+    for name in made.predictors:
+        place = np.concatenate([part.people[part.asked[name]] for part in done]) if done else np.zeros(0, np.intp)
+        order = np.argsort(place, kind="stable")
+        counts = Counts.join([part.counts[name] for part in done])
+        if (order[1:] < order[:-1]).any():
+            counts, place = counts.take(order), place[order]
+        frame = made.source.frame if isinstance(made.source, TableSource) else pd.DataFrame(index=made.source.labels)
+        groups = pd.DataFrame(
+            {c: _labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=made.source.labels[place]
+        )
+        rows[name] = Rows(made.source.labels[place], place, np.asarray(made.before[name])[place], units[place], counts, groups)
+        causes[name] = list(dict.fromkeys(cause for part in done for cause in part.causes.get(name, ())))[:3]
+    context = Context(made.predictors, made.X, made.im, made.source)
+    return Audit(rows, made.design, {**info, "causes": causes}, made.notes, context)
+
+
+def _labelled(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
+    return values.map(lambda v: labels.get(v, labels.get(str(v), v))) if labels else values
+
+
+def finished(made: Prepared, result: Audit, check: bool | str) -> Audit:
+    """Return the result if the model is still the one that was asked at the start and enough points have an answer; an error with it otherwise."""
+    if check:
+        problems = ask_again(made.predictors, made.source.starts(), made.before)
+        if problems and check == "warn":
+            result = replace(result, notes=(*result.notes, *(replace(p, severity="warning") for p in problems)))
+        elif problems:
+            drifted = ModelError(problems)
+            drifted.result = result  # type: ignore[attr-defined]
+            raise drifted
+    causes = [cause for found in result.info["causes"].values() for cause in found]
+    check_answered([rows.counts for rows in result.rows.values()], made.design, causes, result)
+    return result
+
+
+def check_answered(counts: Sequence[Counts], design: Design, causes: Sequence[str], result: Any) -> None:
+    """Raise an error, with the result attached, where more points have no answer than the design accepts."""
+    points, lost = sum(int(c.n.sum()) for c in counts), sum(int(c.unresolved.sum()) for c in counts)
+    if points and lost / points > design.max_unresolved:
+        error = IncompleteError(
+            f"{lost:,} of {points:,} points have no answer" + (f"; the first reason: {causes[0]}" if causes else ""),
+            where="max_unresolved", got=design.max_unresolved, remedy="see the column unresolved of result.table; mend the model or accept more",
+        )  # fmt: skip
+        error.result = result  # type: ignore[attr-defined]
+        raise error
+
+
+def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> BoolArray:
+    """Return whom the audit of one model is about."""
+    population = design.population
     if isinstance(population, str):
         if population == "all":
             return np.ones(len(source), dtype=bool)
         if population == "outside":
             return np.asarray(~design.target.hits(before, before), dtype=bool)
         if not isinstance(source, TableSource):
-            raise InputError("a query needs a table", where="population", got=population)
-        try:
-            mask = source.frame.eval(population, engine="python")
-        except Exception as error:
-            raise InputError(
-                f"the query fails: {error}",
-                where="population",
-                got=population,
-                remedy="write e.g. 'age < 30', or all, or outside",
-            ) from None
-    else:
-        mask = population
-    chosen = np.asarray(mask)
+            raise InputError("a condition needs a table", where="population", got=population)
+        return where_true(population, source.frame, where="population")
+    if isinstance(population, pd.Series) and not population.index.equals(source.labels):
+        if not source.labels.isin(population.index).all():
+            raise InputError("has other labels than the people", where="population", got=population.index[0], remedy="give it the index of the people")
+        population = population.loc[source.labels]
+    chosen = np.asarray(population)
     if chosen.shape != (len(source),) or chosen.dtype != bool:
-        raise InputError(
-            f"must choose among {len(source)} people by true and false",
-            where="population",
-            got=f"{chosen.dtype} of shape {chosen.shape}",
-        )
+        what = f"must choose among {len(source)} people by true and false"
+        raise InputError(what, where="population", got=f"{chosen.dtype} of shape {chosen.shape}")
     return chosen
 
 
-def _records(
-    source: Source, predictors: Mapping[str, Predictor], design: Design, before: Mapping[str, Any],
-    asked: Mapping[str, npt.NDArray[np.bool_]], info: Mapping[str, Any], *, n_jobs: int, engine: Any, block_people: int | None,
-    journal: str | Path | None, overwrite: bool, progress: Progress | None,
-) -> dict[int, dict[str, Record]]:  # fmt: skip
-    """Everybody's records: from the journal where they are kept, from the blocks otherwise."""
-    from budge.audit.engines import run_blocks
-    from budge.audit.journal import Journal
-
-    people = block_people or max(1, BLOCK_ROWS // design.n)
-    todo = np.flatnonzero(np.any(list(asked.values()), axis=0))
-    records: dict[int, dict[str, Record]] = {}
-    log = None
-    if journal is not None:
-        identity = {k: info[k] for k in ("version", "walker", "design", "spec_digest", "data_digest", "model_digests", "population")}
-        log = Journal.open(Path(journal), identity, overwrite=overwrite)
-    try:
-        if log is not None:
-            records = {int(key): value for key, value in log.done().items()}
-        left = [int(i) for i in todo if int(i) not in records]
-        blocks = [_block(source, before, asked, left[at : at + people]) for at in range(0, len(left), people)]
-        done = len(records)
-        if progress is not None:
-            progress(done, len(todo))
-        for _, found in run_blocks(Work(dict(predictors), design), blocks, n_jobs=n_jobs, engine=engine):
-            if log is not None:
-                log.write({str(i): record for i, record in found.items()})
-            records |= found
-            done += len(found)
-            if progress is not None:
-                progress(done, len(todo))
-        if log is not None:
-            log.finish()
-    finally:
-        if log is not None:
-            log.close()
-    return records
-
-
-def _block(source: Source, before: Mapping[str, Any], asked: Mapping[str, npt.NDArray[np.bool_]], people: Sequence[int]) -> Block:
-    some = list(people)
-    return Block(
-        tuple(some),
-        source.take(some),
-        {name: values[some] for name, values in before.items()},
-        {name: mask[some] for name, mask in asked.items()},
-    )
-
-
-def _info(
-    source: Source, predictors: Mapping[str, Predictor], design: Design, im: Any, harm: str | None, population: Any
-) -> dict[str, Any]:
-    """What it takes to understand and repeat the run."""
-    keys = source.keys()
-    spec: Any = None
+def info_of(made: Prepared) -> dict[str, Any]:
+    """Return what it takes to understand and repeat the run."""
+    source, design, im, units = made.source, made.design, made.im, made.source.units()
     digest = getattr(im, "digest", None)
+    spec: Any = None
     if isinstance(im, InteractionModel):
         try:
             spec = im.to_spec()
@@ -208,47 +275,63 @@ def _info(
         "numpy": np.__version__,
         "pandas": pd.__version__,
         "walker": walker(),  # other draws from the same seed where a polytope has many dimensions
-        "design": design.record(),
+        "design": design.to_dict(),
         "target": design.target.describe(),
-        "population": population_name(population),
-        "harm": harm,
+        "population": population_name(design.population),
+        "already": {name: int(np.asarray(design.target.hits(outputs, outputs)).sum()) for name, outputs in made.before.items()},
+        "harm": design.harm,
         "name": getattr(im, "name", "") or type(im).__name__,
         "measure": getattr(im, "measure", None),
         "spec": spec,
         "spec_digest": digest if isinstance(digest, str) else None,
-        "data_digest": data_digest(source),
+        "data_digest": source.digest(),
         "people": len(source),
-        "twins": len(keys) - len(set(keys)),
-        "models": {name: p.describe() for name, p in predictors.items()},
-        "model_digests": {name: p.digest() for name, p in predictors.items()},
+        "twins": len(units) - len(np.unique(units)),
+        "models": {name: p.describe() for name, p in made.predictors.items()},
+        "model_digests": {name: p.digest() for name, p in made.predictors.items()},
+        "answers_digests": {name: answers_digest(outputs) for name, outputs in made.before.items()},
     }
 
 
-def population_name(population: Any) -> str:
-    """What a record calls the chosen people: the words, or the digest of a mask."""
-    if isinstance(population, str):
-        return population
-    return MASK + blake2b(np.asarray(population).tobytes(), digest_size=8).hexdigest()
+# -- the journal's record of a block ------------------------------------------------------------------------------------
 
 
-def data_digest(source: Source) -> str:
-    """A digest of the people: their content, labels and order."""
-    keys = source.keys()
-    found = blake2b(b"".join(k.to_bytes(16, "little") for k in keys), digest_size=16)
-    if isinstance(source, TableSource):
-        found.update(pd.util.hash_pandas_object(source.frame, index=True).to_numpy().tobytes())
-    return found.hexdigest()
+def _record(found: Counted) -> dict[str, Any]:
+    return {
+        "people": found.people.tolist(),
+        "asked": {name: mask.tolist() for name, mask in found.asked.items()},
+        "counts": {name: counts.to_dict() for name, counts in found.counts.items()},
+        "causes": {name: list(causes) for name, causes in found.causes.items()},
+    }
 
 
-def _complete(result: Audit, design: Design) -> None:
-    """More unanswered draws than accepted end the audit as incomplete, with the result attached."""
-    drawn, lost = int(result.table["n"].sum()), int(result.table["unresolved"].sum())
-    if drawn and lost / drawn > design.max_unresolved:
-        error = IncompleteError(
-            f"{lost:,} of {drawn:,} draws have no answer",
-            where="max_unresolved",
-            got=design.max_unresolved,
-            remedy="see result.table['unresolved']; mend the model or accept more",
-        )
-        error.result = result  # type: ignore[attr-defined]
-        raise error
+def _reread(record: Mapping[str, Any]) -> Counted:
+    """Return a block of the journal."""
+    people = np.array(record["people"], dtype=np.intp)
+    asked = {name: np.array(mask, dtype=bool) for name, mask in record["asked"].items()}
+    counts = {name: Counts.from_dict(columns) for name, columns in record["counts"].items()}
+    return Counted(people, counts, asked, {name: tuple(causes) for name, causes in record["causes"].items()})
+
+
+def _latest(blocks: Sequence[Counted], size: int, *, again: bool) -> list[Counted]:
+    """Return what the blocks of a journal, in the order of its attempts, hold for each person last.
+
+    People who had points without an answer were asked again by a later attempt, and both records are kept. With `again`, those who still have such
+    points are left out: they are asked once more.
+    """
+    newer, found = np.zeros(size, dtype=bool), []
+    for block in reversed(blocks):
+        keep = ~newer[block.people]
+        newer[block.people] = True
+        if again:
+            for name, counts in block.counts.items():
+                keep[np.flatnonzero(block.asked[name])[counts.unresolved > 0]] = False
+        found.append(block if keep.all() else _kept(block, keep))
+    return found[::-1]
+
+
+def _kept(block: Counted, keep: BoolArray) -> Counted:
+    """Return some people of a block, with the reasons that may still apply to them."""
+    counts = {name: found.take(keep[block.asked[name]]) for name, found in block.counts.items()}
+    causes = {name: why if counts[name].unresolved.any() else () for name, why in block.causes.items()}
+    return Counted(block.people[keep], counts, {name: mask[keep] for name, mask in block.asked.items()}, causes)

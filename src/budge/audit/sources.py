@@ -1,7 +1,8 @@
 """Where points come from: an interaction model over a table, or anything that can draw.
 
-A source holds some people. It tells their statuses and how many points each has in all, and yields their points in
-chunks of bounded size, every person whole. What follows (querying, counting) does not know the difference.
+A source holds some rows (people, or inputs of any kind). It knows their statuses and how many points each has, decides for all of them at once
+whose points are listed and whose are drawn (`choose`), and yields points in chunks of bounded size. Draws are numbered: draw t of a row is the
+same whoever asks for it and however many are asked for, so that witnesses and figures can be drawn again.
 """
 
 from __future__ import annotations
@@ -17,60 +18,129 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.errors import DataError
+from budge.audit.design import Design, OnInvalid
+from budge.errors import DataError, InputError
+from budge.frames import table
 from budge.interaction import InteractionModel
+from budge.reach.draw import invalid_error
 from budge.reach.proposal import Proposal
-from budge.reach.reacher import Plan, reacher
+from budge.reach.reacher import reacher
+from budge.reach.status import broken_people
 from budge.reach.streams import content_keys, stream
+from budge.stats.counts import STATUSES
 
-__all__ = ["Chunk", "Drawer", "DrawerSource", "Source", "TableSource"]
+__all__ = ["Chunk", "Drawer", "DrawerSource", "Source", "TableSource", "choose", "make_source", "stack"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.intp]
 CHUNK_ROWS = 100_000
+FIRST_TURN = 8  # draws of a sequential audit come in turns of 8, 8, 16, 32, …: each has a stream of its own
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """The points of some people, one after the other."""
+    """The points of some rows of a source, one row after the other."""
 
-    people: list[int]  # positions in the source
-    counts: list[int]  # points of each
+    people: IntArray  # positions in the source
+    counts: IntArray  # points of each
     rows: Any  # what the model is asked: a DataFrame, an array or a list
-    values: FloatArray | None = None  # the same as numbers, where there are such
-    weights: FloatArray | None = None  # probabilities of an exact set, or importance weights of draws
-    weight_bound: float = 1.0
+    moved: FloatArray | None = None  # the features that can move, (features, points)
+    weights: FloatArray | None = None  # probabilities of listed points, or importance weights of draws
+    tops: FloatArray | None = None  # the largest possible importance weight of each row
+
+    @property
+    def starts(self) -> IntArray:
+        """The first point of each row."""
+        return np.cumsum(self.counts) - self.counts
+
+    @property
+    def owner(self) -> IntArray:
+        """The place in `people` of each point."""
+        return np.repeat(np.arange(len(self.people)), self.counts)
 
 
 class Source(Protocol):
-    """Some people and the points that they can reach."""
+    """Some rows and the points that each can reach.
+
+    `status` holds codes into `budge.stats.counts.STATUSES`; `size` how many points a row can reach, NaN where they cannot be listed; `approximate` whose
+    draws come from a chain. `units` are equal for rows with equal content, which share their draws. `exact` yields all points of some rows, `draws` so
+    many draws of each, after those that were seen and in their order. `points` returns some points of a chunk as a model is asked about them.
+    """
 
     @property
-    def labels(self) -> Sequence[Any]:
-        """What the people are called."""
+    def labels(self) -> pd.Index: ...
+    @property
+    def status(self) -> npt.NDArray[np.int8]: ...
+    @property
+    def size(self) -> FloatArray: ...
+    @property
+    def approximate(self) -> BoolArray: ...
+    def __len__(self) -> int: ...
+    def starts(self) -> Any: ...
+    def take(self, people: Any) -> Source: ...
+    def units(self) -> IntArray: ...
+    def digest(self) -> str: ...
+    def exact(self, people: Any) -> Iterator[Chunk]: ...
+    def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]: ...
+    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray: ...
+    def points(self, people: Any, chunk: Chunk, places: IntArray) -> Any: ...
 
-    def __len__(self) -> int:
-        """Number of people."""
 
-    def starts(self) -> Any:
-        """What the model is asked about the people as they are."""
+def choose(source: Source, design: Design) -> tuple[BoolArray, BoolArray, BoolArray]:
+    """Decide whose points are listed, whose are drawn, and who can be neither since only listing was allowed."""
+    able = ~np.isin(source.status, [STATUSES.index(s) for s in ("empty", "invalid_start")])
+    if design.method == "sample":
+        return np.zeros(len(source), bool), able, np.zeros(len(source), bool)
+    listed = able & ~np.isnan(source.size)
+    if design.method == "exact":
+        return listed, np.zeros(len(source), bool), able & ~listed
+    listed &= source.size <= design.exact_limit
+    return listed, able & ~listed, np.zeros(len(source), bool)
 
-    def status(self, i: int) -> str:
-        """ok, fixed, empty or invalid_start."""
 
-    def size(self, i: int) -> int | None:
-        """How many points person i can reach; None where they cannot be listed."""
+def make_source(im: Any, X: Any, on_invalid: OnInvalid) -> Source:
+    """Return the rows and the points that they can reach, read and checked."""
+    if not isinstance(im, InteractionModel):
+        if not callable(getattr(im, "draw", None)):
+            raise InputError("is neither an interaction model nor has it draw(x, n, rng)", where="im", got=type(im).__name__)
+        return DrawerSource.of(im, X)
+    frame = table(X)
+    values = im.coding.encode(frame)
+    invalid = np.zeros(len(frame), dtype=bool)
+    if on_invalid != "keep":
+        broken = broken_people(im, values)
+        for _, who in broken:
+            invalid |= who
+        if invalid.any() and on_invalid == "error":
+            raise invalid_error(broken, frame)
+    return TableSource(im, frame, values, invalid)
 
-    def exact(self, people: Sequence[int]) -> Iterator[Chunk]:
-        """All points of these people."""
 
-    def draws(self, people: Sequence[int], n: int, seed: int, purpose: str, proposal: Any = None) -> Iterator[Chunk]:
-        """n draws for each of these people."""
+def _turns(design: Design, first: int, last: int) -> list[tuple[str, int, int]]:
+    """Return (purpose, first draw, number of draws) of every stream that holds a draw numbered from `first` to `last - 1`."""
+    if design.rule is None:
+        return [(design.purpose, 0, design.draws)]
+    turns, begin, size = [], 0, FIRST_TURN
+    while begin < last:
+        if begin + size > first:
+            turns.append((f"{design.purpose}#{len(bin(begin // FIRST_TURN)) - 2 if begin else 0}", begin, size))
+        begin, size = begin + size, FIRST_TURN if begin == 0 else begin + size
+    return turns
 
-    def take(self, people: Sequence[int]) -> Source:
-        """Some of the people."""
 
-    def keys(self) -> list[int]:
-        """One number a person for her content."""
+def _wanted(people: Any, counts: Any, seen: Any, design: Design) -> Iterator[tuple[str, int, IntArray, IntArray, IntArray]]:
+    """Yield (purpose, size of the stream, rows, first place, past the last place) of what each stream has to give."""
+    who = np.asarray(people, dtype=np.intp)
+    if not len(who):
+        return
+    first = np.broadcast_to(np.asarray(seen, dtype=np.intp), who.shape)
+    last = np.minimum(first + np.broadcast_to(np.asarray(counts, dtype=np.intp), who.shape), design.draws)
+    for purpose, begin, size in _turns(design, int(first.min()), int(last.max())):
+        low, high = np.clip(first - begin, 0, size), np.clip(last - begin, 0, size)
+        some = high > low
+        if some.any():
+            yield purpose, size, who[some], low[some], high[some]
 
 
 @dataclass
@@ -80,104 +150,194 @@ class TableSource:
     model: InteractionModel
     frame: pd.DataFrame
     values: FloatArray
-    invalid: npt.NDArray[np.bool_]
+    invalid: BoolArray
 
     def __len__(self) -> int:
         return len(self.values)
 
     @property
-    def labels(self) -> Sequence[Any]:
+    def labels(self) -> pd.Index:
         """The index of the table."""
-        return list(self.frame.index)
+        return self.frame.index
 
     def starts(self) -> pd.DataFrame:
-        """The table as it is."""
+        """Return the table as it is."""
         return self.frame
 
-    def keys(self) -> list[int]:
-        """One number a person for the content of the declared features."""
-        return content_keys(tuple(f.name for f in self.model.features), self.values)
+    def take(self, people: Any) -> TableSource:
+        """Return some of the rows."""
+        return TableSource(self.model, self.frame.iloc[people], self.values[people], self.invalid[people])
 
-    def take(self, people: Sequence[int]) -> TableSource:
-        """Some of the people."""
-        some = list(people)
-        return TableSource(self.model, self.frame.iloc[some], self.values[some], self.invalid[some])
+    def units(self) -> IntArray:
+        """Return a number per row, equal for rows whose declared features are equal."""
+        return _grouped(self.values)
 
-    @cached_property
-    def _statuses(self) -> list[str]:
-        """Everybody's status at once."""
-        maker = reacher(self.model)
-        found: list[str] = []
-        for at in range(0, len(self.values), 64):  # few plans at a time: one may hold megabytes
-            rows = self.values[at : at + 64]
-            found += maker.statuses(rows, [maker.plan(row) for row in rows])
-        return ["invalid_start" if bad else status for bad, status in zip(self.invalid, found)]
+    def digest(self) -> str:
+        """Return a digest of the rows: content, labels and order."""
+        found = blake2b(json.dumps([f.name for f in self.model.features]).encode(), digest_size=16)
+        found.update(np.ascontiguousarray(self.values).tobytes())
+        found.update(pd.util.hash_pandas_object(self.frame, index=True).to_numpy().tobytes())
+        return found.hexdigest()
 
     @cached_property
-    def _free_to_move(self) -> npt.NDArray[np.bool_]:
-        """Who has a continuous feature that moves by itself."""
+    def _starts(self) -> tuple[IntArray, IntArray]:
+        """The number of each row's plan, and one row of each plan: people who stand alike share one."""
+        which = _grouped(self.values[:, reacher(self.model).plan_columns])
+        _, first = np.unique(which, return_index=True)
+        return which, first
+
+    @cached_property
+    def _prepared(self) -> tuple[npt.NDArray[np.int8], FloatArray, BoolArray]:
         maker = reacher(self.model)
+        which, first = self._starts
+        empty, stays, rough, sizes = (np.zeros(len(first), dtype=kind) for kind in (bool, bool, bool, float))
+        for k, i in enumerate(first.tolist()):
+            plan = maker.plan(self.values[i])
+            empty[k], stays[k] = plan.empty, plan.only_stays
+            rough[k] = any(not part.exact for part in plan.parts)
+            sizes[k] = np.nan if plan.size is None and not stays[k] else float(min(plan.size or 1, 2**53))
         moves = np.zeros(len(self), dtype=bool)
         for f, j in zip(maker.free, maker.free_columns):
             low, high = f.moves(self.values[:, j])
             moves |= low < high
-        return moves
+        endless = moves | bool(self.model.effects)
+        none = maker.stuck(self.values) | empty[which]
+        status = np.where(none, STATUSES.index("empty"), np.where(~endless & stays[which], STATUSES.index("fixed"), STATUSES.index("ok")))
+        status = np.where(self.invalid, STATUSES.index("invalid_start"), status).astype(np.int8)
+        return status, np.where(endless, np.nan, sizes[which]), rough[which]
 
-    def _plan(self, i: int) -> Plan:
-        return reacher(self.model).plan(self.values[i])
+    @property
+    def status(self) -> npt.NDArray[np.int8]:
+        """The status of each row."""
+        return self._prepared[0]
 
-    def status(self, i: int) -> str:
-        """ok, fixed, empty or invalid_start."""
-        return self._statuses[i]
-
-    def size(self, i: int) -> int | None:
+    @property
+    def size(self) -> FloatArray:
         """The number of reachable points, where they can be listed."""
-        if self.model.effects or self._free_to_move[i]:
-            return None
-        plan = self._plan(i)
-        return plan.size if plan.size is not None else (1 if plan.only_stays else None)
+        return self._prepared[1]
 
-    def exact(self, people: Sequence[int]) -> Iterator[Chunk]:
-        """All points of these people."""
+    @property
+    def approximate(self) -> BoolArray:
+        """Whether some part of a row is drawn by a chain."""
+        return self._prepared[2]
+
+    def exact(self, people: Any) -> Iterator[Chunk]:
+        """Yield all points of these rows; rows that stand alike are listed together."""
+        who = np.asarray(people, dtype=np.intp)
+        who = who[np.argsort(self._starts[0][who], kind="stable")]
+        ends = np.cumsum(self.size[who])
+        while len(who):
+            many = max(1, int(np.searchsorted(ends, CHUNK_ROWS, side="right")))
+            yield self._listed(who[:many])
+            who, ends = who[many:], ends[many:] - ends[many - 1]
+
+    def _listed(self, who: IntArray) -> Chunk:
+        maker, which = reacher(self.model), self._starts[0][who]
+        counts = self.size[who].astype(np.intp)
+        moved = np.repeat(self.values[np.ix_(who, maker.moved)].T, counts, axis=1)
+        weights: FloatArray | None = None
+        cuts = np.flatnonzero(np.r_[True, which[1:] != which[:-1], True])
+        ends = np.r_[0, np.cumsum(counts)]
+        for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist()):
+            plan = maker.plan(self.values[who[a]])
+            if plan.size is None:  # it only stays
+                continue
+            changes, shares = maker.expand(np.zeros(self.values.shape[1]), plan)
+            moved[:, ends[a] : ends[b]] += np.tile(changes[:, maker.moved].T, b - a)
+            if shares is not None:
+                if weights is None:
+                    weights = np.repeat(1.0 / counts, counts)
+                weights[ends[a] : ends[b]] = np.tile(shares, b - a)
+        return Chunk(who, counts, self._written(moved, who, counts), moved, weights)
+
+    def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
+        """Yield so many draws of each of these rows, after those that were seen."""
+        for purpose, size, who, low, high in _wanted(people, counts, seen, design):
+            step = max(1, CHUNK_ROWS // size)
+            for at in range(0, len(who), step):
+                part = slice(at, at + step)
+                yield self._drawn(who[part], purpose, size, low[part], high[part], design)
+
+    def _drawn(self, who: IntArray, purpose: str, size: int, low: IntArray, high: IntArray, design: Design) -> Chunk:
         maker = reacher(self.model)
-        batch: list[int] = []
-        rows = 0
-        for at, i in enumerate(people):
-            batch.append(i)
-            rows += self._plan(i).size or 0
-            if rows >= CHUNK_ROWS or at == len(people) - 1:
-                values, counts, weights = maker.expand_many(self.values[batch], [self._plan(k) for k in batch])
-                yield Chunk(batch, counts, self._decode(values, batch, counts), values, weights)
-                batch, rows = [], 0
+        rows, weights, tops = self.values[who], None, None
+        keys = content_keys(maker.names, rows)
+        if design.proposal is None:
+            plans = [maker.plan(row) for row in rows]
+            moved, _ = maker.draw_moved(rows, plans, keys, size, design.seed, purpose)
+        else:
+            proposal = Proposal.of(self.model, design.proposal)
+            moved, weights, tops = np.empty((len(maker.moved), len(who) * size)), np.empty(len(who) * size), np.empty(len(who))
+            points = np.empty((size, self.values.shape[1]))
+            for k, (row, key) in enumerate(zip(rows, keys)):
+                own = slice(k * size, (k + 1) * size)
+                plan, weigh = proposal.applied(maker.plan(row), maker, row)
+                effects = maker.draw(row, plan, key, size, design.seed, purpose, points)
+                moved[:, own], weights[own], tops[k] = points[:, maker.moved].T, weigh(points, effects), weigh.bound
+        counts = high - low
+        if not (counts == size).all():
+            at = np.repeat(np.arange(len(who)) * size + low - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
+            moved, weights = moved[:, at], None if weights is None else weights[at]
+        return Chunk(who, counts, self._written(moved, who, size if (counts == size).all() else counts), moved, weights, tops)
 
-    def draws(self, people: Sequence[int], n: int, seed: int, purpose: str, proposal: Any = None) -> Iterator[Chunk]:
-        """n draws for each of these people."""
+    def _written(self, moved: FloatArray, who: IntArray, counts: Any) -> pd.DataFrame:
         maker = reacher(self.model)
-        keys = content_keys(maker.names, self.values[list(people)]) if len(people) else []
-        step = max(1, CHUNK_ROWS // n)
-        for at in range(0, len(people), step):
-            some = list(people[at : at + step])
-            some_keys, weights, bound = keys[at : at + step], None, 1.0
-            if proposal is None:
-                values = maker.draw_many(self.values[some], [self._plan(i) for i in some], some_keys, n, seed, purpose)
-            else:
-                values, weights = np.empty((len(some) * n, self.values.shape[1])), np.empty(len(some) * n)
-                for k, (i, key) in enumerate(zip(some, some_keys)):
-                    part = slice(k * n, (k + 1) * n)
-                    plan, weigh = Proposal.of(self.model, proposal).applied(self._plan(i), maker, self.values[i])
-                    effects = maker.draw(self.values[i], plan, key, n, seed, purpose, values[part])
-                    weights[part], bound = weigh(values[part], effects), max(bound, weigh.bound)
-            yield Chunk(some, [n] * len(some), self._decode(values, some, [n] * len(some)), values, weights, bound)
+        names = [maker.names[j] for j in maker.moved]
+        return self.model.coding.write(dict(zip(names, moved)), self.frame, who, counts)
 
-    def _decode(self, values: FloatArray, people: list[int], counts: list[int]) -> pd.DataFrame:
-        return self.model.coding.decode(values, self.frame, np.repeat(np.array(people, dtype=np.intp), counts))
+    def written(self, who: Any, moved: FloatArray) -> pd.DataFrame:
+        """Return one point per row, from the values (rows, features that can move) that it has reached."""
+        at = np.asarray(who, dtype=np.intp)
+        return self._written(np.ascontiguousarray(moved.T), at, 1)
+
+    def values_of(self, chunk: Chunk) -> FloatArray:
+        """Return the points of a chunk as numbers, (points, features)."""
+        values = np.repeat(self.values[chunk.people], chunk.counts, axis=0)
+        assert chunk.moved is not None
+        values[:, reacher(self.model).moved] = chunk.moved.T
+        return values
+
+    def points(self, people: Any, chunk: Chunk, places: IntArray) -> pd.DataFrame:
+        """Return some points of a chunk as a table."""
+        assert chunk.moved is not None
+        return self.written(people, chunk.moved[:, places].T)
+
+    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray:
+        """Return how far points are from their starts: moves in units of the feature's range, one for another level."""
+        maker, who = reacher(self.model), chunk.people[chunk.owner[places]]
+        assert chunk.moved is not None
+        return self.far(chunk.moved[:, places], self.values[np.ix_(who, maker.moved)].T)
+
+    def far(self, moved: FloatArray, starts: FloatArray) -> FloatArray:
+        """Return the distance of points from their starts, both (features that can move, points)."""
+        total = np.zeros(moved.shape[1])
+        for line, start, j in zip(moved, starts, reacher(self.model).moved):
+            f = self.model.features[j]
+            if f.type == "category" and not f.ordered:
+                total += line != start
+                continue
+            low, high = f.range
+            span = high - low if np.isfinite(high - low) and high > low else 1.0
+            steps = np.abs(line - start)
+            if f.missing == "fixed":
+                steps = np.nan_to_num(steps)
+            total += steps / span if span != 1.0 else steps
+        return total
+
+
+def _grouped(values: FloatArray) -> IntArray:
+    """Return a number per row, equal for equal rows, counted from 0 in the order of first appearance."""
+    if not values.shape[1]:
+        return np.zeros(len(values), dtype=np.intp)
+    found = pd.DataFrame(values, copy=False).groupby(list(range(values.shape[1])), sort=False, dropna=False).ngroup()
+    return found.to_numpy().astype(np.intp)
 
 
 class Drawer(Protocol):
     """Anything that can draw: stands in for an interaction model where inputs are no table."""
 
     def draw(self, x: Any, n: int, rng: np.random.Generator) -> Any:
-        """n inputs that can be reached from x, as an array with n entries or a list."""
+        """Return n inputs that can be reached from x, as an array with n entries or a list."""
 
 
 @dataclass
@@ -186,64 +346,93 @@ class DrawerSource:
 
     drawer: Drawer
     inputs: Sequence[Any]
-    labels: Sequence[Any]
+    labels: pd.Index
 
     @classmethod
     def of(cls, drawer: Drawer, X: Any) -> DrawerSource:
-        """From an array (first axis: people), a list, or a Series of inputs."""
+        """Return the source of an array (first axis: inputs), a list, or a Series of inputs."""
         if isinstance(X, pd.Series):
-            return cls(drawer, list(X), list(X.index))
+            return cls(drawer, list(X), X.index)
         if isinstance(X, pd.DataFrame):
-            return cls(drawer, [X.iloc[[i]] for i in range(len(X))], list(X.index))
+            return cls(drawer, [X.iloc[[i]] for i in range(len(X))], X.index)
         if isinstance(X, np.ndarray | list | tuple) and len(X):
-            return cls(drawer, X, list(range(len(X))))  # type: ignore[arg-type]  # an array is a sequence of inputs here
+            return cls(drawer, X, pd.RangeIndex(len(X)))  # type: ignore[arg-type]  # an array is a sequence of inputs here
         raise DataError("inputs are an array, a list or a Series with at least one entry", got=type(X).__name__)
 
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def starts(self) -> Any:
-        """The inputs as they are."""
-        return _stack(
-            [self.inputs[i : i + 1] if isinstance(self.inputs, np.ndarray) else [self.inputs[i]] for i in range(len(self))]
-        )
+    @property
+    def status(self) -> npt.NDArray[np.int8]:
+        """All ok: what can be reached is up to the drawer."""
+        return np.zeros(len(self), np.int8)
 
-    def keys(self) -> list[int]:
-        """One number an input for its content."""
-        return [_content(x) for x in self.inputs]
-
-    def take(self, people: Sequence[int]) -> DrawerSource:
-        """Some of the inputs."""
-        some = list(people)
-        chosen = self.inputs[some] if isinstance(self.inputs, np.ndarray) else [self.inputs[i] for i in some]
-        return DrawerSource(self.drawer, chosen, [self.labels[i] for i in some])
-
-    def status(self, i: int) -> str:
-        """Always ok: what can be reached is the drawer's business."""
-        return "ok"
-
-    def size(self, i: int) -> int | None:
+    @property
+    def size(self) -> FloatArray:
         """Not known."""
-        return None
+        return np.full(len(self), np.nan)
 
-    def exact(self, people: Sequence[int]) -> Iterator[Chunk]:
-        """Nothing is listed here."""
+    @property
+    def approximate(self) -> BoolArray:
+        """The caller's own law is taken as it is."""
+        return np.zeros(len(self), bool)
+
+    def starts(self) -> Any:
+        """Return the inputs as they are."""
+        return stack([self._one(i) for i in range(len(self))])
+
+    def _one(self, i: int) -> Any:
+        return self.inputs[i : i + 1] if isinstance(self.inputs, np.ndarray) else [self.inputs[i]]
+
+    def units(self) -> IntArray:
+        """Return a number per input, equal for equal content."""
+        codes, _ = pd.factorize(np.array([_content(x) for x in self.inputs], dtype=object))
+        return codes.astype(np.intp)
+
+    def digest(self) -> str:
+        """Return a digest of the inputs: content, labels and order."""
+        found = blake2b(b"".join(_content(x).to_bytes(16, "little") for x in self.inputs), digest_size=16)
+        found.update(repr(list(self.labels)).encode())
+        return found.hexdigest()
+
+    def take(self, people: Any) -> DrawerSource:
+        """Return some of the inputs."""
+        some = np.asarray(people).tolist()
+        chosen = self.inputs[some] if isinstance(self.inputs, np.ndarray) else [self.inputs[i] for i in some]
+        return DrawerSource(self.drawer, chosen, self.labels[some])
+
+    def exact(self, people: Any) -> Iterator[Chunk]:
+        """Yield nothing: there is nothing to list."""
         yield from ()
 
-    def draws(self, people: Sequence[int], n: int, seed: int, purpose: str, proposal: Any = None) -> Iterator[Chunk]:
-        """n draws for each of these inputs."""
-        step = max(1, CHUNK_ROWS // (10 * n))
-        for at in range(0, len(people), step):
-            some, drawn = list(people[at : at + step]), []
-            for i in some:
-                points = self.drawer.draw(self.inputs[i], n, stream(seed, _content(self.inputs[i]), purpose))
-                if len(points) != n:
-                    raise DataError(f"draw must return {n} inputs", where=f"input {self.labels[i]}", got=len(points))
-                drawn.append(points)
-            yield Chunk(some, [n] * len(some), _stack(drawn))
+    def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
+        """Yield so many draws of each of these inputs, after those that were seen."""
+        for purpose, size, who, low, high in _wanted(people, counts, seen, design):
+            step = max(1, CHUNK_ROWS // (10 * size))
+            for at in range(0, len(who), step):
+                some = who[at : at + step]
+                drawn = [self._draw(int(i), size, purpose, design)[a:b] for i, a, b in zip(some, low[at:], high[at:])]
+                yield Chunk(some, (high - low)[at : at + step], stack(drawn))
+
+    def _draw(self, i: int, size: int, purpose: str, design: Design) -> Any:
+        points = self.drawer.draw(self.inputs[i], size, stream(design.seed, _content(self.inputs[i]), purpose))
+        if len(points) != size:
+            raise DataError(f"draw must return {size} inputs", where=f"input {self.labels[i]}", got=len(points))
+        return points
+
+    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray:
+        """Return zeros: inputs of any kind have no distance, so the first hit counts as the nearest."""
+        return np.zeros(len(places))
+
+    def points(self, people: Any, chunk: Chunk, places: IntArray) -> Any:
+        """Return some points of a chunk."""
+        if hasattr(chunk.rows, "iloc"):
+            return chunk.rows.iloc[places].reset_index(drop=True)
+        return chunk.rows[places] if isinstance(chunk.rows, np.ndarray) else [chunk.rows[i] for i in places.tolist()]
 
 
-def _stack(pieces: Sequence[Any]) -> Any:
+def stack(pieces: Sequence[Any]) -> Any:
+    """Return inputs of any kind one after the other."""
     if isinstance(pieces[0], pd.DataFrame):
         return pd.concat(pieces, ignore_index=True)
     if isinstance(pieces[0], list) and isinstance(pieces[0][0], pd.DataFrame):
@@ -253,9 +442,14 @@ def _stack(pieces: Sequence[Any]) -> Any:
     return [item for piece in pieces for item in piece]
 
 
+def _spelled(x: Any) -> str:
+    """Return a text for what JSON cannot hold: arrays and tables by their content, since their repr leaves the middle out."""
+    return f"{_content(x):x}" if isinstance(x, np.ndarray | np.generic | pd.DataFrame | pd.Series) else repr(x)
+
+
 def _content(x: Any) -> int:
-    if isinstance(x, pd.DataFrame):
-        x = x.to_json(orient="split", index=False)
+    if isinstance(x, pd.DataFrame | pd.Series):
+        x = [repr(list(x.columns) if isinstance(x, pd.DataFrame) else x.name), pd.util.hash_pandas_object(x, index=False).tolist()]
     if isinstance(x, np.ndarray | np.generic):
         array = np.ascontiguousarray(x)
         if array.dtype.kind == "f":
@@ -265,7 +459,7 @@ def _content(x: Any) -> int:
             + (array.astype("<f8") if array.dtype.kind in "biuf" else array.astype(str)).tobytes()
         )
     elif x is None or isinstance(x, Mapping | list | tuple | str | int | float):
-        body = json.dumps(x, sort_keys=True, default=repr).encode()
+        body = json.dumps(x, sort_keys=True, default=_spelled).encode()
     else:
         body = repr(x).encode()
     return int.from_bytes(blake2b(body, digest_size=16).digest(), "little")

@@ -1,37 +1,46 @@
-"""Saved runs: a table and a JSON file in a folder, written whole or not at all, checked when read."""
+"""Saved runs: counts in one file and a JSON record beside them, written whole or not at all, checked when read.
+
+What is saved is what was seen (`Counts`) and what was asked (`Design`); the table and every claim are made from these again.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from datetime import UTC, datetime
 from hashlib import blake2b
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from budge.audit import audit as audit_people
-from budge.audit.run import MASK
-from budge.audit.sources import TableSource
+from budge.audit.ask import predictors_of
+from budge.audit.design import MASK, Design, Execution
+from budge.audit.sources import TableSource, make_source
 from budge.errors import InputError, OutputExistsError, Problem, StorageError
 from budge.features import Feature
 from budge.frames import table
 from budge.interaction import InteractionModel
-from budge.targets import from_dict
+from budge.reach.reacher import reacher
+from budge.stats.counts import Counts
+from budge.stats.weights import Heavy
 
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["load_audit", "moved_of", "population_of", "replay", "save_audit"]
+__all__ = ["RECORD", "load_audit", "moved_of", "population_of", "replay", "save_audit"]
 
-RECORD = "audit.json"
+RECORD, COUNTS, FORMAT = "audit.json", "counts.npz", 2
 
 
 def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Write to a folder beside, then move it into place: nobody ever sees half a run."""
+    """Write to a folder beside, then move it into place: half a run is never seen."""
     place = Path(folder)
     if place.exists() and not overwrite and not _only_journal(place):
         raise OutputExistsError("exists already", where=str(place), remedy="choose another folder, or overwrite")
@@ -42,7 +51,7 @@ def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> 
             made.mkdir()
             _write(audit, made)
             if place.is_dir():
-                for item in made.iterdir():
+                for item in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record, which names the other by digest, comes last
                     os.replace(item, place / item.name)
             else:
                 os.replace(made, place)
@@ -54,180 +63,212 @@ def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> 
 
 
 def _only_journal(place: Path) -> bool:
-    """A folder that holds nothing, or only the journal of the run itself."""
+    """Return whether a folder holds nothing, or only the journal of the run itself."""
     return place.is_dir() and all(item.name.startswith("journal.") for item in place.iterdir())
 
 
 def _write(audit: Audit, folder: Path) -> None:
-    rows = audit.table.copy()
-    kinds = {name: str(dtype) for name, dtype in rows.dtypes.items()}
-    if find_spec("pyarrow") is not None:
-        data = folder / "table.parquet"
-        stored = rows.reset_index(names="person")
-        for name in stored.columns:
-            if stored[name].dtype == object:
-                stored[name] = [json.dumps(_plain(v)) for v in stored[name]]
-                kinds[name] = "json"
-        stored.to_parquet(data, index=False)
-    else:
-        data = folder / "table.json"
-        data.write_text(json.dumps(_plain(rows.reset_index(names="person").to_dict(orient="list"))), encoding="utf-8")
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    columns: dict[str, Any] = {}
+    for k, (name, rows) in enumerate(audit.rows.items()):
+        for f in fields(Counts):
+            if f.name != "heavy":
+                arrays[f"{k}.{f.name}"] = getattr(rows.counts, f.name)
+        for f in fields(Heavy):
+            arrays[f"{k}.heavy.{f.name}"] = getattr(rows.counts.heavy, f.name)
+        arrays[f"{k}.place"], arrays[f"{k}.units"] = rows.place, rows.units
+        columns[name] = {
+            "index": _column(rows.index, f"{k}.index", arrays),
+            "prediction": _column(rows.prediction, f"{k}.prediction", arrays),
+            "groups": {str(c): _group(rows.groups[c], f"{k}.group.{c}", arrays) for c in rows.groups.columns},
+        }
+    np.savez_compressed(folder / COUNTS, **arrays)  # type: ignore[arg-type]
     record = {
-        "budge": 1,
+        "budge": FORMAT,
         "info": _plain(dict(audit.info)),
-        "index_name": audit.table.index.name,
-        "dtypes": kinds,
-        "witnesses": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in audit.witnesses.items()},
-        "changes": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in audit.changes.items()},
-        "moved": {name: [[_plain(k), _plain(v)] for k, v in found.items()] for name, found in moved_of(audit).items()},
+        "design": _plain(audit.design.to_dict()),
+        "index_name": _plain(audit.table.index.name),
+        "columns": columns,
+        "moved": {name: [[at, _plain(steps)] for at, steps in found.items()] for name, found in moved_of(audit).items()},
         "notes": [p.to_dict() for p in audit.notes],
-        "files": {data.name: _digest(data)},
+        "files": {COUNTS: _digest(folder / COUNTS)},
     }
     body = json.dumps(record, indent=1, ensure_ascii=False)
-    (folder / RECORD).write_text(
-        json.dumps({"digest": blake2b(body.encode(), digest_size=16).hexdigest(), "record": body}, ensure_ascii=False),
-        encoding="utf-8",
-    )
+    digest = blake2b(body.encode(), digest_size=16).hexdigest()
+    (folder / RECORD).write_text(json.dumps({"digest": digest, "record": body}, ensure_ascii=False), encoding="utf-8")
+
+
+def _column(values: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Put a column of labels or answers among the arrays, or into the record where it holds objects."""
+    if isinstance(values, pd.DatetimeIndex) and values.tz is not None:
+        arrays[name] = values.tz_convert("UTC").tz_localize(None).to_numpy()
+        return {"array": name, "zone": str(values.tz)}
+    found = np.asarray(values.to_numpy() if isinstance(values, pd.Index) else values)
+    if found.dtype.kind in "biufUSmM":
+        arrays[name] = found
+        return {"array": name}
+    return {"values": [_plain(v) for v in found.tolist()]}
+
+
+def _group(values: pd.Series, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+    """Put a column of groups among the arrays; the order of categories is the order in which groups are shown."""
+    found = _column(values.to_numpy(), name, arrays)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        found |= {"order": [_plain(v) for v in values.cat.categories.tolist()], "ordered": bool(values.cat.ordered)}
+    return found
 
 
 def load_audit(folder: str | Path) -> Audit:
     """Read a saved run."""
-    from budge.audit.result import Audit
+    from budge.audit.result import Audit, Rows
 
     place = Path(folder)
-    path = place / RECORD
+    record = _record(place / RECORD)
+    try:
+        data = place / COUNTS
+        if not data.exists():
+            raise StorageError("is missing from the run", where=str(data))
+        if _digest(data) != record["files"][COUNTS]:
+            raise StorageError("was changed after it was written: its digest differs", where=str(data))
+        with np.load(data, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        rows = {}
+        for k, (name, columns) in enumerate(record["columns"].items()):
+            heavy = Heavy(**{f.name: arrays[f"{k}.heavy.{f.name}"] for f in fields(Heavy)})
+            counts = Counts(**{f.name: arrays[f"{k}.{f.name}"] for f in fields(Counts) if f.name != "heavy"}, heavy=heavy)
+            index = _read_column(columns["index"], arrays)
+            index = index if isinstance(index, pd.Index) else pd.Index(index, tupleize_cols=False)
+            index.name = record["index_name"]
+            groups = pd.DataFrame({c: _read_group(found, arrays) for c, found in columns["groups"].items()}, index=index)
+            prediction = np.asarray(_read_column(columns["prediction"], arrays))
+            rows[name] = Rows(index, arrays[f"{k}.place"], prediction, arrays[f"{k}.units"], counts, groups)
+        target = record["design"]["target"]
+        design = Design.from_dict(record["design"], target=_code if isinstance(target, Mapping) and "function" in target else None)
+        moved = {name: {int(at): [[_read(cell) for cell in step] for step in steps] for at, steps in found} for name, found in record["moved"].items()}
+        return Audit(rows, design, record["info"], tuple(Problem(**note) for note in record["notes"]), moved=moved)
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise StorageError(f"is not a whole record of a run: {error}", where=str(place / RECORD)) from None
+
+
+def _code(outputs: Any) -> Any:
+    """Stand in for a target that was Python code and is not saved."""
+    raise InputError("the target is Python code and was not saved", where="target", remedy="give the target")
+
+
+def _record(path: Path) -> dict[str, Any]:
     try:
         outer = json.loads(path.read_text(encoding="utf-8"))
         body = outer["record"]
         if blake2b(body.encode(), digest_size=16).hexdigest() != outer["digest"]:
             raise StorageError("was changed after it was written: its digest differs", where=str(path))
-        record = json.loads(body)
+        record: dict[str, Any] = json.loads(body)
     except FileNotFoundError:
         raise StorageError("there is no saved run here", where=str(path), remedy="save one with audit.save(folder)") from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise StorageError(f"is not a whole record of a run: {error}", where=str(path)) from None
-    if record.get("budge") != 1:
-        raise StorageError("was written by another version", where=str(path), got=record.get("budge"))
-    rows = None
-    for name, digest in record["files"].items():
-        data = place / name
-        if not data.exists():
-            raise StorageError("is missing from the run", where=str(data))
-        if _digest(data) != digest:
-            raise StorageError("was changed after it was written: its digest differs", where=str(data))
-        if name.endswith(".parquet"):
-            rows = pd.read_parquet(data)
-            for column, kind in record["dtypes"].items():
-                if kind == "json":
-                    rows[column] = np.array([json.loads(v) for v in rows[column]] + [None], dtype=object)[:-1]
-        else:
-            rows = pd.DataFrame(
-                {
-                    k: np.array([_read(v) for v in column] + [None], dtype=object)[:-1]
-                    for k, column in json.loads(data.read_text(encoding="utf-8")).items()
-                }
-            )
-    assert rows is not None
-    index = rows.pop("person").infer_objects()
-    for column, kind in record["dtypes"].items():
-        if kind not in ("json", "object") and column in rows.columns:
-            rows[column] = rows[column].astype(kind)
-    rows.index = pd.Index(index)
-    rows.index.name = record["index_name"]
-    return Audit(
-        rows,
-        record["info"],
-        {name: {_key(k): v for k, v in found} for name, found in record["witnesses"].items()},
-        {name: {_key(k): v for k, v in found} for name, found in record["changes"].items()},
-        tuple(Problem(**note) for note in record.get("notes", ())),  # runs saved before had neither notes nor moves
-        moved={name: {_key(k): _moves(v) for k, v in found} for name, found in record.get("moved", {}).items()},
-    )
+    if record.get("budge") != FORMAT:
+        raise StorageError("was written by another version", where=str(path), got=record.get("budge"), remedy="make the run again")
+    return record
 
 
-def moved_of(audit: Audit) -> dict[str, dict[Any, list[list[Any]]]]:
-    """What every witness changes, as (feature, from, to): computed where the people are at hand, else as it was saved."""
+def _read_column(found: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    if "array" in found:
+        values = arrays[found["array"]]
+        return pd.DatetimeIndex(values).tz_localize("UTC").tz_convert(found["zone"]) if "zone" in found else values
+    values = np.empty(len(found["values"]), dtype=object)
+    values[:] = [_read(v) for v in found["values"]]
+    return values
+
+
+def _read_group(found: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
+    values = np.asarray(_read_column(found, arrays))
+    if "order" not in found:
+        return values
+    return pd.Categorical(values, categories=[_read(v) for v in found["order"]], ordered=found["ordered"])
+
+
+def moved_of(audit: Audit) -> dict[str, dict[int, list[list[Any]]]]:
+    """Return what every witness changes, as (feature, from, to) by row: computed where the people are at hand, else as it was saved."""
     context = audit.context
     if context is None or not isinstance(context.source, TableSource):
         return {name: dict(found) for name, found in audit.moved.items()}
     source = context.source
-    place: dict[Any, int] = {}
-    for i, label in enumerate(source.labels):
-        place.setdefault(label, i)
-    features = source.model.features
-    result: dict[str, dict[Any, list[list[Any]]]] = {}
-    for name, found in audit.witnesses.items():
-        rows: dict[Any, list[list[Any]]] = {label: [] for label in found}
-        if found:
-            reached = np.array(list(found.values()), dtype=float)
-            starts = source.values[[place[label] for label in found]]
-            labels = list(found)
+    columns = reacher(source.model).moved
+    result: dict[str, dict[int, list[list[Any]]]] = {}
+    for name, rows in audit.rows.items():
+        at = np.flatnonzero(rows.counts.witness >= 0)
+        steps: dict[int, list[list[Any]]] = {int(i): [] for i in at}
+        if len(at) and rows.counts.reached.shape[1]:
+            reached, starts = rows.counts.reached, source.values[np.ix_(rows.place[at], columns)]
             for i, j in np.argwhere((reached != starts) & ~(np.isnan(reached) & np.isnan(starts))).tolist():
-                rows[labels[i]].append([features[j].name, _shown(features[j], starts[i, j]), _shown(features[j], reached[i, j])])
-        result[name] = rows
+                feature = source.model.features[columns[j]]
+                steps[int(at[i])].append([feature.name, _shown(feature, starts[i, j]), _shown(feature, reached[i, j])])
+        result[name] = steps
     return result
 
 
 def _shown(feature: Feature, value: float) -> Any:
-    """A number inside budge as the caller knows it."""
+    """Return a number inside budge as the caller knows it."""
     if feature.levels is not None and not np.isnan(value):
         return feature.levels[int(value)]
     return int(value) if feature.discrete and not np.isnan(value) else float(value)
 
 
-def _moves(saved: list[Any]) -> list[list[Any]]:
-    return [[_read(cell) for cell in row] for row in saved]
-
-
 def population_of(audit: Audit, people: Any) -> Any:
-    """Who was asked about: in words, or those who are in the table."""
+    """Return who was asked about: in words, or a mask of those who are in the run."""
     said = audit.info["population"]
     if not said.startswith(MASK):
         return said
-    asked = set(audit.table.index)
-    labels = table(people).index if not isinstance(people, list | tuple) else range(len(people))
-    return np.array([label in asked for label in labels], dtype=bool)
+    chosen = np.zeros(len(people) if isinstance(people, list | tuple) else len(table(people)), dtype=bool)
+    for rows in audit.rows.values():
+        chosen[rows.place] = True
+    return chosen
 
 
-def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None) -> Audit:
-    """The same audit once more; another table is an error that says what differs."""
+def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None, *, target: Any = None) -> Audit:
+    """Run the same design once more; other people, specs or models are an error before anything is asked, other counts one after it."""
+    from budge.audit.run import run_audit
+
     context = audit.context
     if context is None and (model is None or X is None):
         raise InputError("a loaded run has no model and no people at hand", where="replay", remedy="pass model and X")
-    design = audit.info["design"]
     if model is None:
         assert context is not None
-        model = dict(context.predictors) if len(audit.models) > 1 else next(iter(context.predictors.values()))
+        model = dict(context.predictors)
+    elif not isinstance(model, Mapping):
+        model = {audit.models[0]: model}
     if im is None:
         im = context.im if context is not None else InteractionModel.from_spec(audit.info["spec"])
     people = X if X is not None else context.X if context is not None else None
-    target = from_dict(design["target"]) if "function" not in design["target"] else None
-    if target is None:
-        raise InputError(
-            "the target is Python code and was not saved", where="replay", remedy="call budge.audit again with the target"
-        )
-    again = audit_people(
-        model, people, im, target=target, threshold=design["threshold"], alpha=design["alpha"], claim=design["claim"],
-        **({"sequential": True} if design["sequential"] else {"n": design["n"]}), seed=design["seed"], purpose=design["purpose"],
-        method=design["method"], exact_limit=design["exact_limit"], adjust=design["adjust"], on_invalid=design["on_invalid"],
-        how_much=design["how_much"], population=population_of(audit, people), proposal=design["proposal"], harm=audit.info["harm"],
-    )  # fmt: skip
-    for name in ("spec_digest", "data_digest"):
-        if again.info[name] != audit.info[name]:
-            raise InputError(
-                f"the {name.replace('_', ' ')} differs",
-                where="replay",
-                got=again.info[name],
-                remedy=f"the run had {audit.info[name]}",
-            )
-    for column in audit.table.columns:
-        one, two = audit.table[column].to_numpy(), again.table[column].to_numpy()
-        same = [a == b or (pd.isna(a) and pd.isna(b)) for a, b in zip(one, two)]
-        if len(one) != len(two) or not all(same):
-            bad = audit.table.index[int(np.argmin(same))] if len(one) == len(two) else "number of people"
-            raise InputError(
-                f"the column {column} differs", where="replay", got=bad, remedy="the model, the data or a library has changed"
-            )
-    return again
+    aim = target if target is not None else audit.design.target
+    if getattr(aim, "function", None) is _code or aim is _code:
+        raise InputError("the target is Python code and was not saved", where="replay", remedy="pass target")
+    source = make_source(im, people, audit.design.on_invalid)
+    predictors = predictors_of(model, table=isinstance(source, TableSource))
+    now = {
+        "spec_digest": getattr(im, "digest", None), "data_digest": source.digest(), "model_digests": {name: p.digest() for name, p in predictors.items()},
+    }  # fmt: skip
+    for key, value in now.items():
+        if value != audit.info[key]:
+            raise InputError(f"the {key.replace('_', ' ')} differs", where="replay", got=value, remedy=f"the run had {audit.info[key]}")
+    design = audit.design.but(target=aim, population=population_of(audit, people))
+    again = run_audit(model, people, im, design, Execution())
+    for name, rows in audit.rows.items():
+        other = again.rows.get(name)
+        if other is None or len(other.counts) != len(rows.counts):
+            many = 0 if other is None else len(other.counts)
+            raise InputError("the number of people differs", where="replay", got=many, remedy=f"the run had {len(rows.counts)}")
+        for f in fields(Counts):
+            if f.name == "heavy" or f.name == "asked":
+                continue
+            one, two = getattr(rows.counts, f.name), getattr(other.counts, f.name)
+            if one.shape != two.shape or not np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+                differ = np.flatnonzero(one != two) if one.shape == two.shape and one.ndim == 1 else np.zeros(0, int)
+                who = rows.index[int(differ[0])] if len(differ) else "somebody"
+                raise InputError(f"{f.name} differs", where="replay", got=who, remedy="the model answers otherwise, or a library has changed")
+    when = {"when": audit.info["when"], "replayed": datetime.now(UTC).isoformat(timespec="seconds")}
+    kept = {key: audit.info[key] for key in ("command",) if key in audit.info}
+    return replace(again, info={**again.info, **when, **kept})
 
 
 def _digest(path: Path) -> str:
@@ -235,10 +276,12 @@ def _digest(path: Path) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON holds it; NaN and infinities by name."""
+    """Return a value as JSON holds it; NaN, infinities, tuples and times by name."""
     if isinstance(value, dict):
         return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple | np.ndarray | pd.Series):
+    if isinstance(value, tuple):
+        return {"tuple": [_plain(v) for v in value]}
+    if isinstance(value, list | np.ndarray | pd.Series):
         return [_plain(v) for v in value]
     if isinstance(value, np.generic):
         value = value.item()
@@ -246,12 +289,15 @@ def _plain(value: Any) -> Any:
         return {"float": repr(value)}
     if value is pd.NA or value is pd.NaT:
         return None
+    if isinstance(value, pd.Timestamp | datetime):
+        return {"time": pd.Timestamp(value).isoformat()}
     return value if isinstance(value, str | int | float | bool | None.__class__) else str(value)
 
 
 def _read(value: Any) -> Any:
-    return float(value["float"]) if isinstance(value, dict) and set(value) == {"float"} else value
-
-
-def _key(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    if not isinstance(value, dict) or len(value) != 1:
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tuple":
+        return tuple(_read(v) for v in content)
+    return float(content) if kind == "float" else pd.Timestamp(content) if kind == "time" else value

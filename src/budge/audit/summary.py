@@ -1,79 +1,143 @@
-"""What an audit says as a whole: shares with valid intervals, groups, sentences that a regulator can read."""
+"""What an audit shows as a whole: shares with valid intervals, groups and their differences, sentences that a regulator can read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
-from budge import stats
+from budge.audit.design import Design
 from budge.errors import printable
+from budge.stats import Claims, Share, share_from_p_values
+from budge.stats._checks import Claim, percent
 
-__all__ = ["Summary", "group_table", "summarise"]
+if TYPE_CHECKING:
+    from budge.audit.result import Rows
+
+__all__ = ["Summary", "differences", "group_table", "heads", "share_of", "summarise"]
+
+SIDES: tuple[Claim, Claim] = ("below", "above")
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Counts of verdicts, the share of people with an interval, and the same in words."""
+    """Counts of verdicts, the share of people with an interval, groups where the design declares them, and the same in words.
+
+    `share` is about the design's claim: the share of these people who *are* below (above), whatever their verdicts. `groups` maps a declared column to
+    the table of `Audit.by`; the intervals of all declared columns hold together.
+    """
 
     model: str
     people: int
+    given: int
+    already: int
     verdicts: Mapping[str, int]
     methods: Mapping[str, int]
-    share: stats.Share | None
+    no_way: int
+    every_way: int
+    share: Share | None
+    groups: Mapping[str, pd.DataFrame]
     mean_rho: float | None
-    calls: int
+    asked: int
+    points: int
     unresolved: int
+    approximate: int
+    causes: tuple[str, ...]
+    design: Design
     info: Mapping[str, Any]
 
     def __str__(self) -> str:
-        design = self.info["design"]
-        tau, alpha = design["threshold"], design["alpha"]
-        lines = [
-            f"{self.model}: {self.people:,} people; target: the output {self.info['target']}; "
-            f"interactions: {self.info['name'] or 'unnamed'}; {self.calls:,} points asked."
-        ]
-        parts = [f"{self.verdicts.get(v, 0):,} {v}" for v in ("below", "above", "inconclusive")]
-        others = [f"{count:,} {v}" for v, count in self.verdicts.items() if v not in ("below", "above", "inconclusive")]
-        lines.append(f"Responsiveness against the threshold {tau:g}: {', '.join(parts + others)}.")
-        if self.share is not None:
-            lines.append(self._share_sentence(self.share))
-        drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
-        if drawn:
-            lines.append(
-                f"{self.methods.get('exact', 0):,} people computed exactly; {drawn:,} by draws, each verdict wrong with probability at most {alpha:g}."
-            )
-        elif self.methods.get("exact"):
-            lines.append("All computed exactly, over every reachable point.")
-        if self.unresolved:
-            lines.append(f"{self.unresolved:,} points have no answer; verdicts hold for every way to fill them.")
-        if self.info.get("harm"):
-            lines.append(
-                f"Declared as harm: {self.info['harm']} the threshold ({self.verdicts.get(self.info['harm'], 0):,} people)."
-            )
-        return printable("\n".join(lines))
+        return printable("\n".join(self.sentences()))
 
-    def _share_sentence(self, share: stats.Share) -> str:
-        if share.low == share.high:
-            return f"Exactly {round(share.low * share.people):,} of these {share.people:,} people ({100 * share.low:.4g} %) are {share.claim} the threshold."
-        text = str(share)
-        return f"{text[0].upper()}{text[1:]} confidence."
+    def sentences(self) -> list[str]:
+        """Return the sentences, the most important first."""
+        lines = [self._first(), self._verdicts()]
+        if self.share is not None:
+            lines.append(self._share())
+        lines += [line for column, table in self.groups.items() for line in _group_lines(column, table, self.design, self._sure())]
+        lines.append(self._how())
+        if self.unresolved:
+            why = f" (the first reason: {self.causes[0]})" if self.causes else ""
+            lines.append(f"{self.unresolved:,} of {self.points:,} points have no answer{why}; they are counted against every claim.")
+        if self.design.harm:
+            word = "none" if self.design.harm == "below" and self.design.threshold == 0 else self.design.harm
+            lines.append(f"Declared as harm: {self.design.harm} the threshold ({heads(self.verdicts.get(word, 0))}).")
+        return [line for line in lines if line]
+
+    def _first(self) -> str:
+        whom = heads(self.people) if self.people == self.given else f"{self.people:,} of {heads(self.given)}"
+        have = f" ({self.already:,} already {_verb(self.already)} the target)" if self.already else ""
+        ways = f"{self.no_way:,} {'is' if self.no_way == 1 else 'are'} known to have no way at all"
+        ways += f", {self.every_way:,} cannot miss it" if self.every_way else ""
+        name = self.info["name"] or "unnamed"
+        return f"{self.model}: {whom} audited{have}; target: the output {self.info['target']}; {ways}. Interactions: {name}."
+
+    def _verdicts(self) -> str:
+        tau = self.design.threshold
+        order = [*(("none",) if tau == 0 else ("below",)), "above", "inconclusive"]
+        parts = [f"{self.verdicts.get(v, 0):,} {'with no way at all' if v == 'none' else v}" for v in order]
+        parts += [f"{count:,} {v}" for v, count in self.verdicts.items() if v not in order]
+        return f"Responsiveness against the threshold {tau:g}: {', '.join(parts)}."
+
+    def _share(self) -> str:
+        assert self.share is not None
+        share, whom = self.share, f"of these {self.share.people:,} people"
+        side = f"are {share.claim} the threshold"
+        if self.design.threshold == 0:
+            side = "have no way at all" if share.claim == "below" else "have some way"
+        if round(share.low * share.people) == round(share.high * share.people) and self.methods.get("exact", 0) == share.people:
+            return f"Exactly {round(share.low * share.people):,} {whom} ({100 * share.low:.4g} %) {side}."
+        ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"
+        if self.methods.get("exact", 0) == share.people:
+            return f"{ends[0].upper()}{ends[1:]}, whatever the missing answers are."
+        if self.approximate:
+            return f"Approximately {ends}; no error rate is guaranteed, since {self.approximate:,} of them were drawn by a chain."
+        return f"{ends[0].upper()}{ends[1:]} ({percent(1 - share.alpha)} confidence)."
+
+    def _sure(self) -> str:
+        """Return how sure the shares of groups are."""
+        if self.approximate:
+            return "approximately; no error rate is guaranteed"
+        drawn = any(self.methods.get(how) for how in ("sample", "sequential", "weighted"))
+        if drawn:
+            return f"{percent(1 - self.design.alpha)} confidence for all groups together"
+        return "whatever the missing answers are" if self.unresolved else "all known"
+
+    def _how(self) -> str:
+        drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
+        asked = f"{self.asked:,} points asked"
+        if not drawn:
+            return f"All computed exactly, over every reachable point; {asked}." if self.methods.get("exact") else f"{asked[0].upper()}{asked[1:]}."
+        exact = f"{self.methods['exact']:,} people computed exactly, {drawn:,} by draws" if self.methods.get("exact") else f"All {drawn:,} by draws"
+        rough = self.approximate
+        if rough == drawn:
+            return f"{exact} of a chain, which follow their law approximately: no error rate is guaranteed; {asked}."
+        alpha = percent(self.design.alpha)
+        if self.design.threshold == 0:
+            return f"{exact}: one hit shows a way, no number of draws shows that there is none; {asked}."
+        error = f"a false 'below' has probability at most {alpha} per person, and so has a false 'above'"
+        some = f"; for {rough:,} people drawn by a chain no error rate is guaranteed" if rough else ""
+        return f"{exact}: {error}{some}; {asked}."
 
     def to_dict(self) -> dict[str, Any]:
-        """The record."""
-        return {
-            "model": self.model,
-            "people": self.people,
-            "verdicts": dict(self.verdicts),
-            "methods": dict(self.methods),
-            "share": None if self.share is None else self.share.to_dict(),
-            "mean_rho": self.mean_rho,
-            "calls": self.calls,
-            "unresolved": self.unresolved,
+        """Return the record."""
+        plain = ("model", "people", "given", "already", "no_way", "every_way", "mean_rho", "asked", "points", "unresolved", "approximate")
+        groups = {
+            column: {
+                "shares": _records(table.reset_index()),
+                "differences": _records(differences(table, self.design.claim)),
+            }
+            for column, table in self.groups.items()
         }
+        return {name: getattr(self, name) for name in plain} | {
+            "verdicts": dict(self.verdicts), "methods": dict(self.methods), "share": None if self.share is None else self.share.to_dict(),
+            "groups": groups, "causes": list(self.causes),
+        }  # fmt: skip
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html
@@ -82,95 +146,113 @@ class Summary:
         return show_html(str(self), table=pd.DataFrame(rows, columns=["verdict", "people", "share"]).set_index("verdict"))
 
 
-def summarise(rows: pd.DataFrame, info: Mapping[str, Any], model: str) -> Summary:
-    """From the table of one model."""
-    design = info["design"]
-    judged = rows[rows["verdict"].isin(("below", "above", "inconclusive"))]
-    share = _share(judged, design, independent=info.get("twins", 0) == 0) if len(judged) else None
-    rho = judged["rho"].dropna()
+def heads(n: int) -> str:
+    """Return 1 person, 2 people."""
+    return "1 person" if n == 1 else f"{n:,} people"
+
+
+def _verb(n: int) -> str:
+    return "has" if n == 1 else "have"
+
+
+def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    rows = table.astype(object)
+    return [{str(k): v for k, v in row.items()} for row in rows.where(rows.notna(), None).to_dict(orient="records")]
+
+
+def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) -> list[str]:
+    """Return one sentence per group and one per difference that is shown."""
+    rows = table[table.index.get_level_values("verdict") == design.claim].droplevel("verdict")
+    word = "No way at all" if design.threshold == 0 and design.claim == "below" else design.claim.capitalize()
+    seen = zip(rows.index, rows["people"], rows["low"], rows["high"])
+    said = ", ".join(f"{group} {_ends(low, high)} of {people:,}" for group, people, low, high in seen if people)
+    lines = [f"{word} by {column}: {said} ({sure})."] if said else []
+    gaps = differences(table, design.claim)
+    for one, two, low, high in zip(gaps["first"], gaps["second"], gaps["low"], gaps["high"]):
+        if low > 0 or high < 0:
+            more, less = (one, two) if low > 0 else (two, one)
+            least, most = (f"{100 * v:.3g}" for v in sorted((abs(low), abs(high))))
+            by = least if least == most else f"{least} to {most}"
+            lines.append(f"This share {'appears to be' if 'approximately' in sure else 'is'} higher for {more} than for {less} by {by} points.")
+    return lines
+
+
+def _ends(low: float, high: float) -> str:
+    one, two = percent(round(low, 4)), percent(round(high, 4))
+    return one if one == two else f"{one} to {two}"
+
+
+def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any], model: str) -> Summary:
+    """Summarise the rows of one model."""
+    counts = rows.counts
+    judged = ~counts.is_law("none")
+    rho = claims.rho[judged & ~np.isnan(claims.rho)]
+    columns = [column for column, _ in design.groups]
     return Summary(
-        model=model,
-        people=len(rows),
-        verdicts={str(k): int(v) for k, v in rows["verdict"].value_counts().items()},
-        methods={str(k): int(v) for k, v in rows["method"].value_counts().items()},
-        share=share,
-        mean_rho=float(rho.mean()) if len(rho) else None,
-        calls=int(rows["n"].sum()),
-        unresolved=int(rows["unresolved"].sum()),
-        info=info,
-    )
+        model=model, people=len(counts), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
+        verdicts=_tally(claims.verdict), methods=_tally(counts.words("law")), no_way=int((claims.extreme == "none").sum()),
+        every_way=int((claims.extreme == "every").sum()), share=share_of(claims, rows.units, judged, design.claim, design.alpha) if judged.any() else None,
+        groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
+        mean_rho=float(rho.mean()) if len(rho) else None, asked=int(counts.asked.sum()), points=int(counts.n.sum()),
+        unresolved=int(counts.unresolved.sum()), approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
+        design=design, info=info,
+    )  # fmt: skip
 
 
-def _share(judged: pd.DataFrame, design: Mapping[str, Any], *, independent: bool) -> stats.Share:
-    """Those computed exactly are counted; only those drawn are bounded."""
-    claim, alpha = design["claim"], design["alpha"]
-    known = judged["method"] == "exact"
-    sure = int((known & (judged["verdict"] == claim)).sum())
-    open_ = int((known & (judged["verdict"] == "inconclusive") & (judged["unresolved"] > 0)).sum())
-    opposite = int((judged["verdict"] == ("above" if claim == "below" else "below")).sum())
-    claimed, low, high, level = sure, float(sure), float(sure + open_), 0.0
-    drawn = judged[~known]
-    if len(drawn):
-        p_claim, p_other = _p_values(drawn, design)
-        bounded = stats.share_from_p_values(p_claim, p_other, claim=claim, alpha=alpha, over="these", independent=independent)
-        claimed += bounded.claimed
-        low, high, level = low + bounded.low * len(drawn), high + bounded.high * len(drawn), bounded.level
-    people = len(judged)
-    return stats.Share(claimed, opposite, people, low / people, min(high / people, 1.0), alpha, level, "these", claim)
+def _tally(words: npt.NDArray[Any]) -> dict[str, int]:
+    return {str(k): int(v) for k, v in pd.Series(words, dtype=object).value_counts().items()}
 
 
-def _p_values(judged: pd.DataFrame, design: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Everybody's p-value for the claim and for its opposite; an exact verdict has 0 or 1."""
-    claim = design["claim"]
-    other = "above" if claim == "below" else "below"
-    sides = []
-    for side in (claim, other):
-        p = np.where(judged["verdict"] == side, 0.0, 1.0)
-        drawn = (judged["method"] == "sample").to_numpy()
-        looked = (judged["method"] == "sequential").to_numpy()
-        against = judged["hits"] + (judged["unresolved"] if side == "below" else 0)
-        if drawn.any():
-            p[drawn] = stats.p_value(against[drawn].to_numpy(), judged["n"][drawn].to_numpy(), design["threshold"], side)
-        if looked.any():
-            p[looked] = stats.anytime_p_value(
-                judged["hits"][looked].to_numpy(), judged["n"][looked].to_numpy(), design["threshold"], side
-            )
-        weighed = (judged["method"] == "weighted").to_numpy()
-        p[weighed] = np.where(judged["verdict"][weighed] == side, design["alpha"], 1.0)
-        sides.append(p)
-    return sides[0], sides[1]
+def share_of(claims: Claims, units: npt.NDArray[np.int64], which: npt.NDArray[np.bool_], side: Claim, alpha: float) -> Share:
+    """Return the share of some rows that are on one side of the threshold, whatever their law; rows that share their draws count as one unit."""
+    p, q = claims.evidence(side), claims.evidence("above" if side == "below" else "below")
+    ties = claims.ties() & (claims.threshold > 0)
+    return share_from_p_values(p[which], q[which], known_not=ties[which], claim=side, alpha=alpha, units=units[which])
 
 
-def group_table(rows: pd.DataFrame, groups: pd.Series, alpha: float) -> pd.DataFrame:
-    """People, mean ρ and the share of each verdict by group, with intervals that hold for all groups together.
+def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> pd.DataFrame:
+    """Return the people, verdicts and shares of each group, with intervals that hold for all groups and both sides together.
 
-    The intervals are about a larger population of which these people were a random sample; of these very people the share is what it is.
+    Both sides of a group rest on the same two bounds (so many at least below, so many at least above), so that they share one alpha.
     """
-    judged = rows["verdict"].isin(("below", "above", "inconclusive"))
+    judged = ~rows.counts.is_law("none")
+    values = _named_groups(groups)
+    codes, names = _in_order(values)
     found = []
-    groups = _told(groups)
-    names = _in_order(groups)
-    for verdict in ("below", "above"):
-        counts = {
-            str(g): (int(((groups == g) & (rows["verdict"] == verdict)).sum()), int(((groups == g) & judged).sum()))
-            for g in names
-        }
-        known = {g: c for g, c in counts.items() if c[1]}
-        intervals = stats.group_intervals(known, alpha=alpha) if known else {}
-        for g in names:
-            k, size = counts[str(g)]
-            at = intervals.get(str(g))
+    for k, name in enumerate(names):
+        here = codes == k
+        which = here & judged
+        size = int(which.sum())
+        rho = claims.rho[which & ~np.isnan(claims.rho)]
+        for side in SIDES:
+            word = "none" if side == "below" and claims.threshold == 0 else side
+            made = int((which & (claims.verdict == word)).sum())
+            ends = share_of(claims, rows.units, which, side, alpha / len(names)) if size else None
             found.append(
                 {
-                    "group": g, "verdict": verdict, "people": int((groups == g).sum()), "count": k, "share": k / size if size else np.nan,
-                    "low": at.low if at else np.nan, "high": at.high if at else np.nan, "mean_rho": float(rows["rho"][groups == g].mean()),
+                    "group": name, "verdict": side, "people": size, "count": made, "verdicts": made / size if size else np.nan,
+                    "low": ends.low if ends else np.nan, "high": ends.high if ends else np.nan, "mean_rho": float(rho.mean()) if len(rho) else np.nan,
                 }
             )  # fmt: skip
-    return pd.DataFrame(found).set_index(["group", "verdict"])
+    columns = ["group", "verdict", "people", "count", "verdicts", "low", "high", "mean_rho"]
+    return pd.DataFrame(found, columns=columns).set_index(["group", "verdict"])
 
 
-def _told(groups: pd.Series) -> pd.Series:
-    """People whose group is missing are a group too."""
+def differences(table: pd.DataFrame, side: str) -> pd.DataFrame:
+    """Return the difference of every two groups' shares, from intervals that hold together: so do the differences."""
+    rows = table[(table.index.get_level_values("verdict") == side) & (table["people"] > 0)].droplevel("verdict")
+    found = [
+        {
+            "first": a, "second": b, "low": rows["low"].iloc[i] - rows["high"].iloc[j], "high": rows["high"].iloc[i] - rows["low"].iloc[j],
+            "verdicts": rows["verdicts"].iloc[i] - rows["verdicts"].iloc[j],
+        }
+        for (i, a), (j, b) in combinations(enumerate(rows.index), 2)
+    ]  # fmt: skip
+    return pd.DataFrame(found, columns=["first", "second", "low", "high", "verdicts"])
+
+
+def _named_groups(groups: pd.Series) -> pd.Series:
+    """Return the groups with a name for people whose group is missing: they are a group too."""
     if not groups.isna().any():
         return groups
     if isinstance(groups.dtype, pd.CategoricalDtype):
@@ -178,12 +260,16 @@ def _told(groups: pd.Series) -> pd.Series:
     return groups.astype(object).where(groups.notna(), "missing")
 
 
-def _in_order(groups: pd.Series) -> list[Any]:
-    """The groups by their own order, or by their text where they have none: a table and a figure list them alike."""
-    names = list(pd.unique(groups))
+def _in_order(groups: pd.Series) -> tuple[npt.NDArray[np.intp], list[Any]]:
+    """Return the code of each row's group, and the groups by their own order, or by their text where they have none."""
+    codes, found = pd.factorize(groups)
+    names = list(found)
     if isinstance(groups.dtype, pd.CategoricalDtype):
-        return [g for g in groups.cat.categories if g in names]
-    try:
-        return sorted(names)
-    except TypeError:
-        return sorted(names, key=str)
+        order = [c for c in groups.cat.categories if c in names]
+    else:
+        try:
+            order = sorted(names)
+        except TypeError:
+            order = sorted(names, key=str)
+    place = np.array([order.index(name) for name in names], dtype=np.intp)
+    return place[codes] if len(names) else codes, order

@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
 import pandas as pd
 
-from budge import stats
-from budge.audit import audit
+from budge.audit import More, audit
+from budge.audit.design import Design, Execution, designed, given
 from budge.audit.result import Audit
-from budge.errors import DesignError
+from budge.errors import DesignError, InputError, nearest
 from budge.frames import one_row
 from budge.interaction import InteractionModel
+from budge.stats._checks import percent
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
 __all__ = ["Estimate", "Falsified", "Verification", "estimate", "falsify", "verify"]
 
+WIDTH = 0.1  # of the interval of an estimate, unless something else sets the number of draws
+
+
+def _column_of(name: str, about: str) -> Any:
+    """Return a property that reads a column of the audit: a number for one person, the column for a table."""
+    return property(lambda self: self._column(name), doc=about)
+
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the tasks share: the audit behind them; attributes are numbers for one person and columns for a table."""
+    """The audit behind a task; attributes are numbers for one person and columns for a table."""
 
     audit: Audit
     single: bool
@@ -32,38 +40,21 @@ class _Answer:
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row a person."""
+        """One row per person."""
         return self.audit.table
 
     def _column(self, name: str) -> Any:
         column = self.audit.table[name]
-        return (
-            column.iloc[0].item()
-            if self.single and hasattr(column.iloc[0], "item")
-            else column.iloc[0]
-            if self.single
-            else column
-        )
+        if not self.single:
+            return column
+        if not len(column):
+            raise InputError("this person already has the target", where="population", remedy="population='all' answers about everybody")
+        return column.iloc[0].item() if hasattr(column.iloc[0], "item") else column.iloc[0]
 
-    @property
-    def status(self) -> Any:
-        """ok, fixed, empty or invalid_start."""
-        return self._column("status")
-
-    @property
-    def method(self) -> Any:
-        """exact, sample, sequential or weighted."""
-        return self._column("method")
-
-    @property
-    def n(self) -> Any:
-        """Points that were asked about."""
-        return self._column("n")
-
-    @property
-    def hits(self) -> Any:
-        """How many of them attain the target."""
-        return self._column("hits")
+    status = _column_of("status", "ok, fixed, empty or invalid_start.")
+    method = _column_of("method", "exact, sample, sequential or weighted.")
+    n = _column_of("n", "Points that were asked about.")
+    hits = _column_of("hits", "How many of them attain the target.")
 
     @property
     def witness(self) -> Any:
@@ -72,7 +63,7 @@ class _Answer:
         return next(iter(found.values())) if self.single else found
 
     def plot(self) -> Figure:
-        """One person's reachable points; for a table, how responsiveness is distributed."""
+        """Return a figure of one person's reachable points; for a table, of how responsiveness is distributed."""
         return self.audit.plot("person", label=self.audit.table.index[0]) if self.single else self.audit.plot()
 
     def _repr_html_(self) -> str:
@@ -81,7 +72,7 @@ class _Answer:
         return show_html(str(self), table=self.table, figure=self.plot)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record."""
+        """Return the record."""
         if not self.single:
             return self.audit.to_dict()
         return {
@@ -96,38 +87,29 @@ class Estimate(_Answer):
 
     shown: ClassVar[tuple[str, ...]] = ("rho", "low", "high")
 
-    @property
-    def rho(self) -> Any:
-        """The estimate, or the exact value."""
-        return self._column("rho")
-
-    @property
-    def low(self) -> Any:
-        """Lower end of the interval."""
-        return self._column("low")
-
-    @property
-    def high(self) -> Any:
-        """Upper end of the interval."""
-        return self._column("high")
+    rho = _column_of("rho", "The estimate, or the exact value.")
+    low = _column_of("low", "Lower end of the interval.")
+    high = _column_of("high", "Upper end of the interval.")
 
     def __str__(self) -> str:
         if not self.single:
             return f"{len(self.table):,} people, mean responsiveness {self.table['rho'].mean():.4g}"
-        if self.status in ("empty", "invalid_start"):
+        if self.method == "none":
             return f"No responsiveness: {self.status}."
-        lost = int(self._column("unresolved"))
+        lost, ends = int(self._column("unresolved")), f"between {self.low:.4g} and {self.high:.4g}"
         if self.method == "exact" and lost:
-            gap = f"{lost} of them have no answer: responsiveness lies between {self.low:.4g} and {self.high:.4g}"
+            gap = f"{lost} of them have no answer: responsiveness lies {ends}"
             return f"{self.hits} of all {self.n} reachable points attain the target, {gap}."
-        if self.method == "exact" and self.rho != self.hits / self.n:
+        if self.method == "exact" and abs(self.rho - self.hits / self.n) > 1e-12:
             return f"Over all {self.n} reachable points, weighted as declared, responsiveness is exactly {self.rho:.4g}."
         if self.method == "exact":
             return f"{self.hits} of all {self.n} reachable points attain the target: responsiveness is exactly {self.rho:.4g}."
-        level = 1 - self.audit.info["design"]["alpha"]
         answered = f", {lost} have no answer: of the answered" if lost else ": responsiveness"
-        found = f"{self.hits} of {self.n} draws attain the target{answered} {self.rho:.4g}"
-        return f"{found}, between {self.low:.4g} and {self.high:.4g} with confidence {level:.0%}."
+        how = " of the proposal, weighted back," if self.method == "weighted" else ""
+        found = f"{self.hits} of {self.n} draws{how} attain the target{answered} {self.rho:.4g}"
+        if self._column("exactness") == "approximate":
+            return f"{found}, about {self.low:.4g} to {self.high:.4g}. The draws come from a chain: no error rate is guaranteed."
+        return f"{found}, {ends} with confidence {percent(1 - self.audit.design.alpha)}."
 
 
 @dataclass(frozen=True)
@@ -136,35 +118,35 @@ class Verification(_Answer):
 
     shown: ClassVar[tuple[str, ...]] = ("rho", "low", "high", "p_value", "verdict")
 
-    @property
-    def verdict(self) -> Any:
-        """below, above or inconclusive."""
-        return self._column("verdict")
-
-    @property
-    def p_value(self) -> Any:
-        """Of the claim; none where the answer is exact."""
-        return self._column("p_value")
-
-    @property
-    def rho(self) -> Any:
-        """The estimate, or the exact value."""
-        return self._column("rho")
+    verdict = _column_of("verdict", "below, above, inconclusive, or at the threshold.")
+    p_value = _column_of("p_value", "Of the claim; NaN where the answer is exact.")
+    rho = _column_of("rho", "The estimate, or the exact value.")
 
     def __str__(self) -> str:
-        design = self.audit.info["design"]
-        tau = design["threshold"]
+        design = self.audit.design
         if not self.single:
             return str(self.audit)
-        if self.method == "exact" and int(self._column("unresolved")):
-            ends = f"between {self._column('low'):.4g} and {self._column('high'):.4g}"
-            return f"Responsiveness lies {ends} ({self._column('unresolved')} points have no answer): {self.verdict} at the threshold {tau:g}."
-        if self.method == "exact":
-            how = "equal to" if self.verdict == "inconclusive" else self.verdict
-            return f"Responsiveness is exactly {self.rho:.4g}: {how} the threshold {tau:g}."
-        if self.status in ("empty", "invalid_start"):
+        if self.method == "none":
             return f"No verdict: {self.status}."
-        return f"{self.verdict.capitalize()} (threshold {tau:g}; {self.hits} hits in {self.n} draws, p = {self.p_value:.3g} for the claim '{design['claim']}')."
+        tau, lost = f"{design.threshold:g}", int(self._column("unresolved"))
+        if self._column("extreme"):
+            which = "No" if self._column("extreme") == "none" else "Every"
+            return f"{which} reachable point attains the target: all {self.n} were listed."
+        if self.method == "exact" and lost:
+            ends = f"between {self._column('low'):.4g} and {self._column('high'):.4g}"
+            return f"Responsiveness lies {ends} ({lost} points have no answer): {self.verdict} at the threshold {tau}."
+        if self.method == "exact":
+            how = "equal to" if self.verdict == "at the threshold" else self.verdict
+            return f"Responsiveness is exactly {self.rho:.4g}: {how} the threshold {tau}."
+        seen = f"{self.hits} hits in {self.n} draws" + (f", {lost} without an answer" if lost else "")
+        if self._column("exactness") == "approximate":
+            word = {"below": "appears to be below", "above": "appears to be above"}.get(self.verdict, "is not separated from")
+            return f"Responsiveness {word} the threshold {tau} ({seen} of a chain; no error rate is guaranteed)."
+        if self.verdict == "below":
+            return f"Below the threshold {tau}: responsiveness is at most {self._column('upper'):.4g} ({seen}; error at most {percent(design.alpha)})."
+        if self.verdict == "above":
+            return f"Above the threshold {tau}: responsiveness is at least {self._column('lower'):.4g} ({seen}; error at most {percent(design.alpha)})."
+        return f"Inconclusive (threshold {tau}; {seen}): responsiveness lies between {self._column('low'):.4g} and {self._column('high'):.4g}."
 
 
 @dataclass(frozen=True)
@@ -181,39 +163,36 @@ class Falsified(_Answer):
     @property
     def impossible(self) -> Any:
         """Whether it is proved that no reachable point attains the target."""
-        proved = (self.table["method"] == "exact") & (self.table["hits"] == 0) & (self.table["unresolved"] == 0)
+        proved = self.table["extreme"] == "none"
         return bool(proved.iloc[0]) if self.single else proved
 
     @property
     def bound(self) -> Any:
-        """With no hit: what responsiveness is below, with confidence 1 - alpha; 0 where proved."""
-        rows = self.table
-        alpha = self.audit.info["design"]["alpha"]
-        drawn = rows["method"] != "exact"
-        bound = rows["high"].where(~drawn, 1.0)
-        if drawn.any():
-            bound.loc[drawn] = stats.upper_bound(
-                (rows["hits"] + rows["unresolved"])[drawn].to_numpy(), rows["n"][drawn].to_numpy(), alpha
-            )
+        """With no hit: what responsiveness is at most, with confidence 1 - alpha; 0 where proved."""
+        bound = self.table["upper"]
         return float(bound.iloc[0]) if self.single else bound
 
     def __str__(self) -> str:
         if not self.single:
             return f"{int(self.found.sum()):,} of {len(self.table):,} people can attain the target; for {int(self.impossible.sum()):,} it is proved impossible"
+        if self.method == "none":
+            return f"No answer: {self.status}."
         if self.found:
             return f"The target can be attained: {self.hits} of {self.n} points do."
         if self.impossible:
             return f"The target cannot be attained: none of all {self.n} reachable points does."
-        if self.status in ("empty", "invalid_start"):
-            return f"No answer: {self.status}."
         if self.method == "exact":
             return f"No hit among {self.n} reachable points, but {self._column('unresolved')} have no answer: responsiveness is at most {self.bound:.3g}."
-        level = 1 - self.audit.info["design"]["alpha"]
-        return f"No hit in {self.n} draws: responsiveness is below {self.bound:.3g} with confidence {level:.0%}."
+        lost = int(self._column("unresolved"))
+        if lost:
+            return f"No hit in {self.n} draws, but {lost} have no answer: responsiveness is at most {self.bound:.3g} if all of these attain the target."
+        if self._column("exactness") == "approximate":
+            return f"No hit in {self.n} draws of a chain: responsiveness is about {self.bound:.3g} or less; no error rate is guaranteed."
+        return f"No hit in {self.n} draws: responsiveness is at most {self.bound:.3g} with confidence {percent(1 - self.audit.design.alpha)}."
 
 
 def _people(X: Any, im: Any) -> tuple[Any, bool]:
-    """A table as it is; one person as a table of one row."""
+    """Return a table as it is; one person as a table of one row."""
     if isinstance(im, InteractionModel) and (isinstance(X, Mapping | pd.Series) or getattr(X, "ndim", 2) == 1):
         frame = one_row(X, [f.name for f in im.features])
         return frame, True
@@ -221,10 +200,13 @@ def _people(X: Any, im: Any) -> tuple[Any, bool]:
 
 
 def estimate(
-    model: Any, X: Any, im: Any, *, target: Any, alpha: float = 0.05, width: float | None = None, n: int | None = None, seed: int = 0,
-    method: Literal["auto", "exact", "sample"] = "auto", **options: Any,
+    model: Any, X: Any, im: Any, *, target: Any = None, alpha: float | None = None, width: float | None = None, n: int | None = None,
+    seed: int | None = None, population: Any = None, method: Literal["auto", "exact", "sample"] | None = None,
+    proposal: Mapping[str, Any] | None = None, design: Design | None = None, execution: Execution | None = None, **more: Unpack[More],
 ) -> Estimate:  # fmt: skip
-    """How often does the prediction attain the target? n from the width of the interval (0.1 unless given).
+    """Estimate how often the prediction attains the target; n follows from the width of the interval (0.1 unless given).
+
+    One person is estimated whether they have the target or not; of a table, those who do not have it yet.
 
     Examples
     --------
@@ -233,40 +215,52 @@ def estimate(
     >>> print(budge.estimate(lambda t: t["income"] > 4, {"income": 1}, im, target=True))
     5 of all 10 reachable points attain the target: responsiveness is exactly 0.5.
     """
-    people, single = _people(X, im)
-    width = 0.1 if width is None and n is None else width
-    size = n if n is not None else stats.planning.samples_for_width(width, alpha)
-    found = _audit(model, people, im, target=target, alpha=alpha, n=size, seed=seed, method=method, testing=False, **options)
+    if width is None and n is None and (design is None or (design.width is None and not design.n_given)):
+        width = WIDTH
+    wishes = given(alpha=alpha, width=width, n=n)
+    found, single = _asked(model, X, im, wishes, design, execution, more, target=target, seed=seed, population=population, method=method, proposal=proposal)
     return Estimate(found, single)
 
 
 def verify(
-    model: Any, X: Any, im: Any, *, target: Any, threshold: float = 0.1, alpha: float = 0.05, claim: Literal["below", "above"] = "below",
-    n: int | None = None, margin: float | None = None, power: float = 0.95, seed: int = 0, sequential: bool = False,
-    method: Literal["auto", "exact", "sample"] = "auto", **options: Any,
+    model: Any, X: Any, im: Any, *, target: Any = None, threshold: float | None = None, alpha: float | None = None,
+    claim: Literal["below", "above"] | None = None, n: int | None = None, margin: float | None = None, power: float | None = None,
+    seed: int | None = None, sequential: bool | None = None, population: Any = None, method: Literal["auto", "exact", "sample"] | None = None,
+    design: Design | None = None, execution: Execution | None = None, **more: Unpack[More],
 ) -> Verification:  # fmt: skip
-    """Is responsiveness below (above) the threshold, with error at most alpha?"""
-    people, single = _people(X, im)
-    found = audit(
-        model, people, im, target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, margin=margin, power=power, seed=seed,
-        sequential=sequential, method=method, **options,
-    )  # fmt: skip
+    """Verify whether responsiveness is below (above) the threshold, with error at most alpha.
+
+    One person is judged whether they have the target or not; of a table, those who do not have it yet.
+    """
+    wishes = given(testing=True, threshold=threshold, alpha=alpha, claim=claim, n=n, margin=margin, power=power, sequential=sequential)
+    found, single = _asked(model, X, im, wishes, design, execution, more, target=target, seed=seed, population=population, method=method)
     return Verification(found, single)
 
 
 def falsify(
-    model: Any, X: Any, im: Any, *, target: Any, alpha: float = 0.05, n: int | None = None, seed: int = 0,
-    method: Literal["auto", "exact", "sample"] = "auto", **options: Any,
+    model: Any, X: Any, im: Any, *, target: Any = None, alpha: float | None = None, n: int | None = None, seed: int | None = None,
+    population: Any = None, method: Literal["auto", "exact", "sample"] | None = None, proposal: Mapping[str, Any] | None = None,
+    design: Design | None = None, execution: Execution | None = None, **more: Unpack[More],
 ) -> Falsified:  # fmt: skip
-    """Does any reachable point attain the target? One hit is a certificate; with none, a bound for the n spent (299 unless given)."""
-    people, single = _people(X, im)
-    size = 299 if n is None else n
-    found = _audit(model, people, im, target=target, alpha=alpha, n=size, seed=seed, method=method, testing=False, **options)
+    """Look for a reachable point that attains the target; one hit is a certificate, none gives a bound for the n spent (299 unless given)."""
+    wishes = given(alpha=alpha, n=n)
+    found, single = _asked(model, X, im, wishes, design, execution, more, target=target, seed=seed, population=population, method=method, proposal=proposal)
     return Falsified(found, single)
 
 
-def _audit(model: Any, X: Any, im: Any, *, n: Any, alpha: float, testing: bool, **options: Any) -> Audit:
-    """An audit without a claim: any n will do."""
-    if "threshold" in options:
-        raise DesignError("this task has no threshold", where="threshold", got=options["threshold"], remedy="use verify")
-    return audit(model, X, im, n=n, alpha=alpha, testing=testing, **options)
+def _asked(
+    model: Any, X: Any, im: Any, wishes: dict[str, Any], design: Design | None, execution: Execution | None, more: More, **common: Any
+) -> tuple[Audit, bool]:
+    """Return the audit behind a task, and whether it is about one person."""
+    if "threshold" in more:
+        raise DesignError("this task has no threshold", where="threshold", got=more["threshold"], remedy="use verify")  # type: ignore[typeddict-item]
+    people, single = _people(X, im)
+    asked = {"testing": False} | wishes | given(**common)
+    if single:
+        asked = {"population": "all"} | asked
+    strange = [name for name in more if name not in More.__annotations__]
+    if strange:
+        raise InputError("no such option of this task", where=strange[0], got=more[strange[0]], remedy=nearest(strange[0], More.__annotations__))  # type: ignore[literal-required]
+    question = designed(design, asked)
+    found = audit(model, people, im, design=question, execution=execution, **more)
+    return found, single and len(found.models) == 1

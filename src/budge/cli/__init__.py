@@ -1,4 +1,4 @@
-"""The command line: thin, one file a command; parse, call, print."""
+"""The command line: thin, one file per command; parse, call, print."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from budge.errors import BudgeError, Problem
 
 __all__ = ["app", "echo_json", "main"]
 
-#: One module a command; each has ``register(app)``.
-COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "report", "study", "serve", "llm")
+#: One module per command; each has ``register(app)``.
+COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "gate", "report", "study", "serve", "llm")
 
 app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 

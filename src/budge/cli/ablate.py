@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, OnInvalid, Population, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -36,12 +36,12 @@ def _ablate(
         int | None, typer.Option("-n", help="Draws for each set that is not listed; from the plan unless given.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    population: Annotated[str, typer.Option(help="all, outside, or a query such as 'age < 30'.")] = "all",
+    population: Population = "outside",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
-    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[str, typer.Option(help="The figure: gain or cdf.")] = "gain",
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
@@ -50,6 +50,7 @@ def _ablate(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Relax each constraint in turn and see how responsiveness changes."""
+    from budge.audit.design import Design
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import ablate, minimal_relaxations
@@ -65,7 +66,7 @@ def _ablate(
         "target": parse_target(target, classes=predictor.classes),
         "seed": seed,
         "population": population,
-        "on_invalid": on_invalid,
+        "design": Design(on_invalid=on_invalid),
     }
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = ablate(
@@ -73,7 +74,7 @@ def _ablate(
             progress=progress, **common,
         )  # fmt: skip
     minimal = (
-        minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, check=False, **common)
+        minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, **common)
         if stuck
         else None
     )

@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, as_typed, labelled, models_of, people_of, progress_bar, read_people, say, show_table
+from budge.cli.shared import (
+    Adjust,
+    Claim,
+    Harm,
+    Id,
+    Method,
+    OnInvalid,
+    Population,
+    as_typed,
+    gates_record,
+    grouped,
+    labelled,
+    models_of,
+    people_of,
+    progress_bar,
+    read_people,
+    say,
+    show_gates,
+    show_table,
+)  # fmt: skip
 from budge.errors import InputError, nearest
+
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
 
 __all__ = ["register"]
 
@@ -35,17 +57,17 @@ def audit(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Folder for the run; the same call resumes an unfinished one.")
     ] = None,
-    threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
+    threshold: Annotated[float, typer.Option(help="The threshold of the claim; 0 asks who has no way at all.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
-    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    claim: Claim = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     width: Annotated[float | None, typer.Option(help="Plan n for intervals of at most this width.")] = None,
     margin: Annotated[float | None, typer.Option(help="Plan n to find people this far from the threshold.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    population: Annotated[str, typer.Option(help="all, outside (not yet in the target), or a query such as 'age < 30'.")] = "all",
-    method: Annotated[str, typer.Option(help="auto, exact or sample.")] = "auto",
+    population: Population = "outside",
+    method: Method = "auto",
     sequential: Annotated[
-        bool, typer.Option("--sequential", help="Stop for each person as soon as the verdict is certain.")
+        bool, typer.Option("--sequential", help="Stop for each person as soon as the claim is shown or given up.")
     ] = False,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
@@ -53,12 +75,14 @@ def audit(
         list[str] | None, typer.Option(help="A column of the data that is not for the model, e.g. the outcome.")
     ] = None,
     label: Id = None,
-    by: Annotated[str | None, typer.Option(help="Also show verdicts by this column.")] = None,
-    harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
+    by: Annotated[list[str] | None, typer.Option(help="A column of groups, whose shares and differences are reported; may repeat.")] = None,
+    adjust: Adjust = "bh",
+    harm: Harm = None,
     fail_if: Annotated[
-        list[str] | None, typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\".")
+        list[str] | None,
+        typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."),
     ] = None,
-    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    on_invalid: OnInvalid = "error",
     max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 0.1,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
@@ -83,8 +107,10 @@ def audit(
     im = budge.InteractionModel.from_file(spec)
     people = people_of(data, drop, label=label)
     everything = labelled(read_people(data), label)
-    if by is not None and by not in everything.columns:
-        raise InputError("no such column", where="--by", got=by, remedy=nearest(by, map(str, everything.columns)))
+    groups = list(dict.fromkeys(by or ()))
+    for column in groups:
+        if column not in everything.columns:
+            raise InputError("no such column", where="--by", got=column, remedy=nearest(column, map(str, everything.columns)))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     named = (
         {"model": PredictionFile.read(predictions, **options)}
@@ -92,33 +118,47 @@ def audit(
         else models_of(model or [], output, cutoff, trust)
     )
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
-    aim = parse_target(target, classes=classes)
+    own = [column for column in groups if column in people.columns]
+    design = budge.Design(
+        target=parse_target(target, classes=classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed,
+        population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
+        max_unresolved=max_unresolved,
+    )  # fmt: skip
     with progress_bar("people", quiet=quiet or as_json) as progress:
-        result = budge.audit(
-            named, people, im, target=aim, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin,  # type: ignore[arg-type]
-            seed=seed, population=population, method=method, sequential=sequential, harm=harm, on_invalid=on_invalid,  # type: ignore[arg-type]
-            max_unresolved=max_unresolved, n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress,
-            check=predictions is None,
-        )  # fmt: skip
+        how = budge.Execution(n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)
+        result = budge.audit(named, people, im, design=design, execution=how)
     result = replace(result, info={**result.info, "command": as_typed(context)})
+    if groups != own:
+        result = grouped(result, everything, groups)
     if out is not None:
-        result.save(out, overwrite=True)
-    gates = [gate(result.table, condition) for condition in fail_if or ()]
+        result.save(out, overwrite=True)  # before the gates: a condition that cannot be read costs no run
+    gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
     if as_json:
-        echo_json(
-            {**result.to_dict(), "gates": [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]}
-        )
+        summaries = {name: result.summary(name) for name in result.models}
+        ways = {"no_way": {name: s.no_way for name, s in summaries.items()}, "every_way": {name: s.every_way for name, s in summaries.items()}}
+        echo_json({**result.to_dict(), **ways, "gates": gates_record(gates)})
     else:
         if not quiet:
             say(str(result))
             show_table(result.table.reset_index(names="person"))
-            if by is not None:
-                for name in result.models:
-                    say(f"\nBy {by}{f', {name}' if len(result.models) > 1 else ''}:")
-                    show_table(result.by(everything[by], model=name).reset_index())
+            for column in groups:
+                _show_groups(result, column, len(groups))
             if out is not None:
                 say(f"Saved to {out}.")
-        for g in gates:
-            say(str(g), err=g.failed)
+        show_gates(gates)
     if any(g.failed for g in gates):
         raise typer.Exit(1)
+
+
+def _show_groups(result: Audit, column: str, columns: int) -> None:
+    """Print shares and differences by one column; the intervals of all columns hold together."""
+    for name in result.models:
+        if not len(result.rows[name].index):
+            continue
+        alpha = result.design.alpha / columns
+        say(f"\nBy {column}{f', {name}' if len(result.models) > 1 else ''} (verdicts: shares of verdicts; low and high: the share of people on that side):")
+        show_table(result.by(column, model=name, alpha=alpha).reset_index())
+        gaps = result.differences(column, model=name, alpha=alpha)
+        if len(gaps):
+            say(f"\nDifferences by {column}: the share {result.design.claim} of the first group minus that of the second:")
+            show_table(gaps)

@@ -29,7 +29,7 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the two verdicts.")] = False,
 ) -> None:
-    """Train a lending model on synthetic data and ask: who is precluded, and whose approval can be gamed?"""
+    """Train a lending model on synthetic data and audit it: who is precluded, and whose refusal is turned around easily?"""
     import budge
     from budge.datasets import lending, spec_path
     from budge.datasets.scorecard import Scorecard
@@ -42,28 +42,29 @@ def demo(
     im = budge.InteractionModel.from_file(spec_path("lending"))
     say = tell if not (as_json or quiet) else (lambda *_: None)
     say(
-        "A lender trains a scorecard on 1,000 past loans. budge asks how its answers respond to what applicants can do within a year.\n"
+        "A lender trains a scorecard on 1,000 past loans. How do its answers respond to what applicants can do within a year?\n"
     )
     say(str(im.describe()))
-    refused = model.predict(applicants) == 0
     with progress_bar("applicants", quiet=as_json or quiet) as progress:
-        stuck = budge.audit(
-            model, applicants, im, target=1, threshold=0.1, seed=seed, population=refused, harm="below", progress=progress
-        )
+        stuck = budge.audit(model, applicants, im, target=1, threshold=0.1, seed=seed, harm="below", progress=progress)
     table = stuck.table.reset_index(names="applicant")
     precluded = table[table["verdict"] == "below"]
     gameable = table[table["verdict"] == "above"]
+    summary = stuck.summary()
     if as_json:
-        echo_json({"precluded": len(precluded), "gameable": len(gameable), "refused": int(refused.sum()), **stuck.to_dict()})
+        echo_json(
+            {
+                "precluded": len(precluded), "gameable": len(gameable), "refused": summary.people, "no_way": summary.no_way,
+                "every_way": summary.every_way, **stuck.to_dict(),
+            }
+        )  # fmt: skip
     else:
-        say(
-            f"\nThe scorecard refuses {int(refused.sum())} of {len(applicants)} applicants. Can they be approved by what they can do?\n"
-        )
+        say(f"\nThe scorecard refuses {summary.people} of {len(applicants)} applicants. Can they be approved by what they can do?\n")
         tell(str(stuck))
         say("\nPrecluded: fewer than 1 in 10 of the things they can do would get them approved (first five).")
         if not quiet:
-            show_table(precluded[["applicant", "n", "hits", "rho", "low", "high", "verdict"]], most=5)
-        say("\nGameable: much of what they can do turns the refusal around. The smallest change found for some of them:")
+            show_table(precluded[["applicant", "n", "hits", "rho", "lower", "upper", "exactness", "verdict"]], most=5)
+        say("\nGameable: more than 1 in 10 of the things they can do turn the refusal around. The nearest change found for some of them:")
         if not quiet:
             for label in gameable["applicant"].head(3):
                 moves = stuck.change(label)

@@ -162,7 +162,7 @@ def verdicts(
 ) -> None:  # fmt: skip
     """Test the answers of a run: model by model and interaction by interaction, the paper's table."""
     from budge import llm
-    from budge.audit.gate import gate
+    from budge.audit.gate import gate_table
 
     if by not in (None, "category", "prompt"):
         raise InputError("is not known", where="--by", got=by, remedy=nearest(by, ("category", "prompt")))
@@ -170,7 +170,7 @@ def verdicts(
     found = llm.test(
         llm.load(run), threshold=threshold, over=over, claim=claim, alpha=alpha, adjust=adjust, method=method, labelled=checked
     )
-    gates = [gate(found.table, condition) for condition in fail_if or ()]
+    gates = [gate_table(found.table, condition) for condition in fail_if or ()]
     split = None if by is None else found.by_category() if by == "category" else found.by_prompt()
     if as_json:
         told = [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]

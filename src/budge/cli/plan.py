@@ -78,7 +78,7 @@ def plan(
     drawn = planning.power_curve(threshold=threshold, rate=rate, margin=margin, alpha=alpha, power=power, claim=claim)
     aim = drawn.plan
     rule = planning.sprt_rule(threshold=threshold, rate=aim.rate, alpha=alpha, power=power, claim=claim)
-    calls = planning.expected_calls(aim.rate, aim.stable, people=people, rule=rule)
+    calls = planning.expected_calls(aim.rate, aim.n, people=people, rule=rule)
     given = None if n is None else _given(n, threshold, alpha, power, aim.rate, claim)
     if figure is not None:
         check_figure(figure, overwrite)
@@ -103,7 +103,7 @@ def plan(
         echo_json(record)
         return
     if quiet:
-        say(aim.stable)
+        say(aim.n)
         return
     sign, best = ("<", "no hit") if claim == "below" else (">", "nothing but hits")
     say(f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least} draws; with fewer, even {best} proves nothing.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, labelled, models_of, people_of, progress_bar, read_people, run_of, say
+from budge.cli.shared import Id, labelled, models_of, people_of, progress_bar, read_people, run_of, same_people, say
 from budge.errors import InputError, OutputExistsError, StorageError, nearest
 
 __all__ = ["register"]
@@ -26,7 +27,7 @@ def _report(
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file to write; report.html in the run's folder unless given.")] = None,
     data: Annotated[Path | None, typer.Option(help="The people of the run, for --by and --model.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each); repeats the audit and needs --data.")] = None,
-    by: Annotated[list[str] | None, typer.Option(help="Show verdicts by this column of the data.")] = None,
+    by: Annotated[list[str] | None, typer.Option(help="Show shares by this column of the data; the columns of the run unless given.")] = None,
     ablate: Annotated[bool, typer.Option("--ablate", help="Relax each constraint in turn and show what it does; needs --model and --data.")] = False,
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
@@ -53,7 +54,7 @@ def _report(
         raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
     found = run_of(run)
     everything = None if data is None else labelled(read_people(data), label)
-    groups = _groups(everything, by)
+    groups = _groups(found, everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
     if ablation is not None:
         stress["ablation"] = ablation_from(_record(ablation), where=str(ablation))
@@ -62,11 +63,11 @@ def _report(
     if data is not None:
         table = people_of(data, drop, label=label)
         if model:
-            found = found.replay(_models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
+            found = _replayed(found, _models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
             if ablate:
                 stress["ablation"] = _ablated(found, quiet=quiet or as_json)
         else:
-            _same_people(found, table)
+            same_people(found, table)
     write_report(found, place, by=groups, title=title, overwrite=overwrite, **stress)
     if as_json:
         echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
@@ -83,9 +84,11 @@ def _record(path: Path) -> Any:
         raise InputError(f"is not a record in JSON: {error}", where=str(path), remedy="write it with --json") from None
 
 
-def _groups(everything: Any, by: Sequence[str] | None) -> list[Any]:
+def _groups(found: Any, everything: Any, by: Sequence[str] | None) -> list[Any]:
     if not by:
         return []
+    if everything is None and all(column in dict(found.design.groups) for column in by):
+        return list(by)
     if everything is None:
         raise InputError("groups need the people", where="--by", got=list(by), remedy="give --data")
     for column in by:
@@ -105,31 +108,25 @@ def _models(given: Sequence[str], names: Sequence[str], **options: Any) -> Any:
     return found
 
 
-def _same_people(found: Any, table: Any) -> None:
-    """Groups of other people would be groups of nobody."""
-    from budge.audit.run import data_digest, make_source
-    from budge.interaction import InteractionModel
-
-    if found.info.get("spec") is None:
-        return
-    source = make_source(InteractionModel.from_spec(found.info["spec"]), table, "keep")
-    if data_digest(source) != found.info["data_digest"]:
-        raise InputError(
-            "these are not the people of the run: the digest differs", where="--data", got=data_digest(source),
-            remedy=f"the run had {found.info['data_digest']}; columns that are not for the model are left out with --drop",
-        )  # fmt: skip
+def _replayed(found: Any, models: Any, table: Any) -> Any:
+    """Return the run made again; groups by columns that the model does not get are those of the run."""
+    own = tuple(group for group in found.design.groups if group[0] in table.columns)
+    again = replace(found, design=replace(found.design, groups=own)).replay(models, table)
+    rows = {name: replace(rows, groups=found.rows[name].groups) for name, rows in again.rows.items()}
+    return replace(again, rows=rows, design=replace(again.design, groups=found.design.groups), info={**again.info, "design": found.info["design"]})
 
 
 def _ablated(found: Any, *, quiet: bool) -> Any:
+    from budge.audit.design import Design, Execution
     from budge.audit.storage import population_of
     from budge.stress import ablate
 
-    context, design = found.context, found.info["design"]
+    context, design = found.context, found.design
     if len(found.models) > 1:
         raise InputError("several models were audited, and an ablation is of one", where="--ablate", remedy="give --ablation FILE")
     with progress_bar("relaxations", quiet=quiet) as progress:
         return ablate(
-            next(iter(context.predictors.values())), context.X, context.im, target=context.target, threshold=design["threshold"],
-            alpha=design["alpha"], seed=design["seed"], population=population_of(found, context.X), on_invalid=design["on_invalid"], check=False,
-            progress=progress,
+            next(iter(context.predictors.values())), context.X, context.im, target=design.target, threshold=design.threshold,
+            alpha=design.alpha, seed=design.seed, population=population_of(found, context.X), progress=progress,
+            design=Design(on_invalid=design.on_invalid), execution=Execution(check=False),
         )  # fmt: skip

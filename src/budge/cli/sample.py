@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, people_of, progress_bar, say
+from budge.cli.shared import Claim, Id, Method, OnInvalid, people_of, progress_bar, say
 
 __all__ = ["register"]
 
@@ -24,38 +24,28 @@ def sample(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the points go: .parquet or .csv.")],
     threshold: Annotated[float, typer.Option(help="The threshold of the claim to come.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
-    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    claim: Claim = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     width: Annotated[float | None, typer.Option(help="Plan n for intervals of at most this width.")] = None,
     margin: Annotated[float | None, typer.Option(help="Plan n to find people this far from the threshold.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    method: Annotated[str, typer.Option(help="auto, exact or sample.")] = "auto",
+    method: Method = "auto",
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
-    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    on_invalid: OnInvalid = "error",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write the distinct points that an audit will ask about, each with a key; `budge audit --predictions` finishes it."""
     import budge
-    from budge.audit.design import make_design
-    from budge.audit.procure import write_points
+    from budge.audit.export import write_points
 
     im = budge.InteractionModel.from_file(spec)
     people = people_of(data, drop, label=label)
-    design = make_design(
-        "different",
-        threshold=threshold,
-        alpha=alpha,
-        claim=claim,
-        n=n,
-        width=width,
-        margin=margin,
-        seed=seed,
-        method=method,
-        on_invalid=on_invalid,
-    )
+    design = budge.Design(
+        threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid,
+    )  # fmt: skip
     with progress_bar("points", quiet=quiet or as_json) as progress:
         count = None if progress is None else (lambda done: progress(done, 0))
         total = write_points(im, people, design, out, overwrite=overwrite, progress=count)
@@ -73,7 +63,7 @@ def sample(
     elif not quiet:
         say(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
         say("The model's owner returns a file with the columns key and prediction; then")
-        kept = f" --method {method}" if method != "auto" else ""
-        say(
-            f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}"
-        )
+        usual = (("--alpha", alpha, 0.05), ("--claim", claim, "below"), ("--method", method, "auto"), ("--on-invalid", on_invalid, "error"))
+        kept = "".join(f" {option} {value}" for option, value, default in usual if value != default)
+        kept += "".join(f" --drop {column}" for column in drop or ()) + (f" --id {label}" if label else "")
+        say(f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")

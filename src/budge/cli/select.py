@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, OnInvalid, Population, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -28,15 +28,15 @@ def _select(
     limit: Annotated[float, typer.Option(help="The largest share of people who may be able to game.")] = 0.1,
     threshold: Annotated[float, typer.Option(help="Responsiveness from which a person can game.")] = 0.05,
     alpha: Annotated[float, typer.Option(help="The error of the certificate.")] = 0.05,
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    population: Annotated[str, typer.Option(help="outside (not yet in the target), all, or a query.")] = "outside",
+    population: Population = "outside",
     with_convex: Annotated[bool, typer.Option("--convex", help="Also show what the convex relaxation would report.")] = False,
     output: Annotated[str, typer.Option(help="What is read from the models: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
     label: Id = None,
-    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    on_invalid: OnInvalid = "error",
     figure: Annotated[
         Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")
     ] = None,
@@ -46,6 +46,7 @@ def _select(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Choose the most accurate model whose gaming is certified; exit with 1 if there is none."""
+    from budge.audit.design import Design
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import convex, select
@@ -70,8 +71,8 @@ def _select(
     with progress_bar("steps", quiet=quiet or as_json) as progress:
         result = select(
             models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
-            population=population, compare={"convex": convex(im)} if with_convex else None, on_invalid=on_invalid,  # type: ignore[arg-type]
-            progress=progress,
+            population=population, compare={"convex": convex(im)} if with_convex else None, progress=progress,
+            design=Design(on_invalid=on_invalid),
         )  # fmt: skip
     if figure is not None:
         write_figure(figure, result.plot())

@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, people_of, progress_bar, say, show_table
+from budge.cli.shared import Claim, Harm, Id, OnInvalid, Population, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -31,17 +31,17 @@ def _sensitivity(
     toggle: Annotated[list[str] | None, typer.Option(help="A constraint to switch on and off.")] = None,
     threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single claim.")] = 0.05,
-    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    claim: Claim = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    population: Annotated[str, typer.Option(help="all, outside, or a query such as 'age < 30'.")] = "all",
+    population: Population = "outside",
     adjust: Annotated[str, typer.Option(help="holm or bonferroni, over the members.")] = "holm",
-    harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
+    harm: Harm = None,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
-    on_invalid: Annotated[str, typer.Option(help="People who break the spec before they move: error, skip or keep.")] = "error",
+    on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[str, typer.Option(help="The figure: tornado or cdf.")] = "tornado",
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
@@ -50,6 +50,7 @@ def _sensitivity(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """See whether verdicts survive other interaction models."""
+    from budge.audit.design import Design
     from budge.interaction import InteractionModel
     from budge.models import as_predictor
     from budge.stress import sensitivity
@@ -67,7 +68,8 @@ def _sensitivity(
     with progress_bar("members", quiet=quiet or as_json) as progress:
         result = sensitivity(
             predictor, people, family, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha,
-            claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, on_invalid=on_invalid, progress=progress,  # type: ignore[arg-type]
+            claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, progress=progress,  # type: ignore[arg-type]
+            design=Design(on_invalid=on_invalid),
         )  # fmt: skip
     if figure is not None:
         write_figure(figure, result.plot("tornado" if kind == "tornado" else "cdf"))

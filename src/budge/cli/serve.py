@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, models_of, people_of, run_of, say
+from budge.cli.shared import Claim, Harm, Id, Population, models_of, people_of, run_of, say
 from budge.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,15 +35,15 @@ def serve(
     demo: Annotated[bool, typer.Option("--demo", help="The embedded lending demo: nothing else is needed.")] = False,
     threshold: Annotated[float, typer.Option(help="The threshold at the start; the page can change it.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
-    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
-    n: Annotated[int | None, typer.Option("-n", help="Draws for each person; from the plan unless given.")] = None,
+    claim: Claim = "below",
+    n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
-    population: Annotated[str, typer.Option(help="all, outside (not yet in the target), or a query such as 'age < 30'.")] = "all",
+    population: Population = "outside",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
-    harm: Annotated[str | None, typer.Option(help="Which verdict is harm: below or above.")] = None,
+    harm: Harm = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pandas as pd
 import typer
@@ -15,14 +15,28 @@ from budge.cli.terminal import progress_bar, say, show_table
 from budge.errors import DataError, InputError, MissingDependencyError, StorageError, nearest
 
 if TYPE_CHECKING:
+    from budge.audit.gate import Gate
     from budge.audit.result import Audit
     from budge.models import Predictor
 
-__all__ = ["Id", "as_typed", "labelled", "models_of", "people_of", "progress_bar", "read_people", "run_of", "say", "show_table"]
+__all__ = [
+    "Adjust", "Claim", "Harm", "Id", "Method", "OnInvalid", "Population", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
+    "progress_bar", "read_people", "run_of", "same_people", "say", "show_gates", "show_table",
+]  # fmt: skip
+
+
+#: Options that several commands have.
+Claim = Annotated[Literal["below", "above"], typer.Option(help="The claim that is tested.")]
+Method = Annotated[Literal["auto", "exact", "sample"], typer.Option(help="List points where there are few and draw otherwise; list only; draw only.")]
+Adjust = Annotated[Literal["bh", "holm", "bonferroni", "none"], typer.Option(help="How adjusted p-values allow for the number of people.")]
+Harm = Annotated[Literal["below", "above"] | None, typer.Option(help="Which verdict is harm.")]
+OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What happens with people who break the spec before they move.")]
+Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
+Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
 
 
 def read_people(path: Path) -> pd.DataFrame:
-    """A table from a CSV or Parquet file."""
+    """Return a table from a CSV or Parquet file."""
     if path.suffix.lower() in (".parquet", ".pq"):
         try:
             return pd.read_parquet(path)
@@ -40,7 +54,7 @@ def read_people(path: Path) -> pd.DataFrame:
 
 
 def run_of(folder: Path) -> Audit:
-    """A saved run; where there is none, how one is made from the shell."""
+    """Return a saved run; where there is none, the error tells how one is made from the shell."""
     from budge.audit.result import Audit
 
     try:
@@ -53,17 +67,13 @@ def run_of(folder: Path) -> Audit:
 
 
 def as_typed(context: typer.Context) -> str:
-    """The command as it was typed, so that a run can say how to repeat it."""
+    """Return the command as it was typed, so that a run can be repeated."""
     given = context.find_root().obj
     return shlex.join(["budge", *given]) if isinstance(given, tuple) else ""
 
 
-#: The option that names the people.
-Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
-
-
 def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
-    """The table with a column's values as people's labels; a name that two people share would name neither."""
+    """Return the table with a column's values as people's labels; a name that two people share is an error."""
     if column is None:
         return people
     if column not in people.columns:
@@ -81,7 +91,7 @@ def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
 
 
 def people_of(data: Path, drop: Sequence[str] | None, *, label: str | None = None) -> pd.DataFrame:
-    """The table without the columns that are not for the model; `label`: the column that names the people."""
+    """Return the table without the columns that are not for the model; `label`: the column that names the people."""
     people = labelled(read_people(data), label)
     gone = [c for c in drop or () if c not in people.columns]
     if gone:
@@ -90,7 +100,7 @@ def people_of(data: Path, drop: Sequence[str] | None, *, label: str | None = Non
 
 
 def models_of(given: Sequence[str], output: str, cutoff: float | None, trust: bool) -> dict[str, Predictor]:
-    """``NAME=FILE``, or a file that is called after itself; a lone one is called `model`."""
+    """Return the models of ``NAME=FILE``, or of a file that is called after itself; a lone one is called `model`."""
     from budge.models import as_predictor
 
     found: dict[str, Predictor] = {}
@@ -102,3 +112,38 @@ def models_of(given: Sequence[str], output: str, cutoff: float | None, trust: bo
             raise InputError("two models have one name", where="--model", got=name, remedy="write NAME=FILE")
         found[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
     return found
+
+
+def same_people(found: Audit, table: pd.DataFrame) -> None:
+    """Raise an error where these are not the people of a run: groups of other people would be groups of nobody."""
+    from budge.audit.sources import make_source
+    from budge.interaction import InteractionModel
+
+    if found.info.get("spec") is None:
+        return
+    digest = make_source(InteractionModel.from_spec(found.info["spec"]), table, "keep").digest()
+    if digest != found.info["data_digest"]:
+        raise InputError(
+            "these are not the people of the run: the digest differs", where="--data", got=digest,
+            remedy=f"the run had {found.info['data_digest']}; columns that are not for the model are left out with --drop",
+        )  # fmt: skip
+
+
+def grouped(result: Audit, everything: pd.DataFrame, by: Sequence[str]) -> Audit:
+    """Return the result with these columns as its groups, also those that the model does not get."""
+    design = replace(result.design, groups=tuple(by))
+    rows = {
+        name: replace(own, groups=pd.DataFrame({c: everything[c].to_numpy()[own.place] for c in by}, index=own.index)) for name, own in result.rows.items()
+    }
+    return replace(result, rows=rows, design=design, info={**result.info, "design": design.to_dict()})
+
+
+def gates_record(gates: Sequence[Gate]) -> list[dict[str, Any]]:
+    """Return the gates as records."""
+    return [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]
+
+
+def show_gates(gates: Sequence[Gate]) -> None:
+    """Print one line per gate, failed ones on standard error."""
+    for found in gates:
+        say(str(found), err=found.failed)

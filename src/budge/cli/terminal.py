@@ -18,7 +18,7 @@ __all__ = ["Pace", "console", "in_colour", "progress_bar", "say", "show_table"]
 
 #: Seconds between two lines of progress where there is no terminal.
 EVERY = 10.0
-_STYLES = {"below": "bold red", "above": "cyan", "inconclusive": "dim"}
+_STYLES = {"below": "bold red", "above": "cyan", "inconclusive": "dim", "at the threshold": "dim"}
 
 
 def in_colour(stream: IO[str]) -> bool:
@@ -123,7 +123,7 @@ def _lines(pace: Pace) -> Callable[[int, int], None]:
 
 
 #: Columns that a narrow terminal goes without, the least needed first.
-SPARE = ("unresolved", "p_value", "p_adjusted", "status", "method", "prediction", "n", "hits", "low", "high")
+SPARE = ("extreme", "exactness", "lower", "upper", "unresolved", "p_value", "p_adjusted", "status", "method", "prediction", "n", "hits", "low", "high")
 
 
 def fitting(rows: pd.DataFrame, width: int) -> tuple[pd.DataFrame, list[str]]:

@@ -13,7 +13,7 @@ from budge.models.predictor import Predictor
 from budge.models.reading import list_classes, same_label, show_label
 from budge.models.rows import Array, Rows, count
 
-__all__ = ["check_contract"]
+__all__ = ["check_contract", "differ"]
 
 #: Scores of one row that differ by less than this, relatively, are one score: sums in another order, not another answer.
 TOLERANCE = {2: 1e-2, 4: 1e-5, 8: 1e-9}
@@ -144,17 +144,17 @@ def _repeat(predictor: Predictor, few: Rows, first: Array) -> list[Problem]:
     n = count(few)
     try:
         again = predictor.predict(few.copy())
-        differ = int(_differ(first, again).sum())
-        if differ:
-            what = f"the model is random: asked twice, {differ} of {n} rows got another answer"
+        others = int(differ(first, again).sum())
+        if others:
+            what = f"the model is random: asked twice, {others} of {n} rows got another answer"
             return [Problem(predictor.name, what, remedy="fix its seed, or make the noise an effect of the interaction model")]
         backwards = predictor.predict(few.iloc[::-1].copy() if isinstance(few, pd.DataFrame) else few[::-1].copy())[::-1]
         places = _places(first)
         alone = [predictor.predict(few.iloc[[i]].copy() if isinstance(few, pd.DataFrame) else few[[i]].copy()) for i in places]
     except BudgeError as error:
         return [Problem(predictor.name, f"the same rows, asked again or in another batch, fail: {error}")]
-    moved = int(_differ(first, backwards).sum())
-    lonely = sum(int(_differ(first[[i]], answer).sum()) for i, answer in zip(places, alone))
+    moved = int(differ(first, backwards).sum())
+    lonely = sum(int(differ(first[[i]], answer).sum()) for i, answer in zip(places, alone))
     if not moved and not lonely:
         return []
     what = f"{lonely} of {len(places)} rows differ when asked alone, {moved} of {n} in another order"
@@ -170,7 +170,8 @@ def _places(outputs: Array) -> list[int]:
     return sorted((first[: ALONE - 1] + rest + first[ALONE - 1 :])[:ALONE])
 
 
-def _differ(a: Array, b: Array) -> Any:
+def differ(a: Array, b: Array) -> Any:
+    """Return which answers differ; scores that differ in rounding only are the same."""
     if a.shape != b.shape:
         return np.ones(len(a), dtype=bool)
     if a.dtype.kind == "f" and b.dtype.kind == "f":

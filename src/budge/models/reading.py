@@ -17,7 +17,7 @@ import pandas as pd
 from budge.errors import ModelError
 from budge.models.rows import Array
 
-__all__ = ["Ask", "Output", "Reading", "as_array", "kind_of", "list_classes", "plain", "same_label", "show_label"]
+__all__ = ["Ask", "Output", "Reading", "UnfitError", "as_array", "kind_of", "list_classes", "plain", "same_label", "show_label"]
 
 Output = Literal["label", "score"]
 Ask = Literal["label", "probability", "score"]
@@ -26,6 +26,10 @@ Ask = Literal["label", "probability", "score"]
 def plain(value: object) -> object:
     """A NumPy scalar as the Python value that it stands for; anything else unchanged."""
     return value.item() if isinstance(value, np.generic) else value
+
+
+class UnfitError(ModelError):
+    """The model as a whole cannot answer: asking row by row would not help."""
 
 
 def kind_of(value: object) -> str:
@@ -71,6 +75,9 @@ def as_array(answer: object) -> Array:
     >>> as_array([1, "1", True]).tolist()
     [1, '1', True]
     """
+    if isinstance(answer, np.ma.MaskedArray):  # a masked answer is a missing one
+        whole = answer if answer.dtype.kind == "f" else np.ma.asarray(answer.astype(object))
+        return np.asarray(whole.filled(np.nan if answer.dtype.kind == "f" else None))
     if isinstance(answer, np.ndarray):
         return answer
     if isinstance(answer, pd.Series | pd.Index | pd.DataFrame | pd.api.extensions.ExtensionArray):
@@ -135,18 +142,18 @@ class Reading:
         """The outputs, and a mask of the rows that got none (None if all did)."""
         array = as_array(answer)
         if array.ndim == 0 or len(array) != n:
-            raise ModelError(f"the model must answer one output a row: {n} rows were asked", where="answer", got=array.shape)
+            raise UnfitError(f"the model must answer one output per row: {n} rows were asked", where="answer", got=array.shape)
         if array.ndim == 2:
             width = None if self.classes is None else len(self.classes)
             if (self.ask == "label" and width is None) or (width not in (None, array.shape[1]) and array.shape[1] != 1):
-                raise ModelError(
+                raise UnfitError(
                     f"the answer is two-dimensional where {n} outputs are expected",
                     where="answer",
                     got=array.shape,
                     remedy="return one output a row, or give classes=[...], one a column",
                 )
         elif array.ndim > 2:
-            raise ModelError("the answer has more than two dimensions", where="answer", got=array.shape)
+            raise UnfitError("the answer has more than two dimensions", where="answer", got=array.shape)
         missing = _missing(array)
         if self.ask == "label" and array.ndim == 1:
             if self.output == "score" and missing is None:

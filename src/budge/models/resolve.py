@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import BudgeError, ModelError, printable
-from budge.models.reading import as_array
+from budge.models.reading import UnfitError, as_array
 from budge.models.rows import Array, Rows, count, take
 
 __all__ = ["Resolved", "UnfitError", "all_or_raise", "fatal", "resolve"]
@@ -19,10 +19,6 @@ __all__ = ["Resolved", "UnfitError", "all_or_raise", "fatal", "resolve"]
 KEPT_REASONS = 10
 
 Read = Callable[[Rows], tuple[Array, npt.NDArray[np.bool_] | None]]
-
-
-class UnfitError(ModelError):
-    """The model as a whole cannot answer; asking row by row would not help."""
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Reacher:
         self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes, PART_BYTES)
         self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes, PLAN_BYTES)
         self._asked = [np.array([place[n] for n in _asked(part)], dtype=np.intp) for part in self.parts]
-        self._plan_columns = np.unique(np.concatenate(self._asked)) if self.parts else np.zeros(0, dtype=np.intp)
+        self.plan_columns = np.unique(np.concatenate(self._asked)) if self.parts else np.zeros(0, dtype=np.intp)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -70,7 +70,7 @@ class Reacher:
     def plan(self, row: FloatArray) -> Plan:
         """How the person of this row is drawn; shared by all who stand alike."""
         return self._plans.get(
-            row[self._plan_columns].tobytes(), lambda: Plan([self.prepared(i, row) for i in range(len(self.parts))], self.columns)
+            row[self.plan_columns].tobytes(), lambda: Plan([self.prepared(i, row) for i in range(len(self.parts))], self.columns)
         )
 
     def status(self, row: FloatArray, plan: Plan) -> str:

@@ -8,30 +8,33 @@ from typing import Any
 
 import pandas as pd
 
+from budge.audit.design import EXACT_LIMIT, MASK
 from budge.audit.result import Audit
-from budge.audit.run import MASK
 from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
+from budge.report.figures.verdicts import claimed
 from budge.report.people import columns_of, notable, number, shown, steps
 from budge.report.same import same_question
 
 __all__ = ["contents"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
+MOST_PAIRS = 45  # pairs of groups whose difference is shown
 
 
 def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """(values for the template, data for the script)."""
+    """Return (values for the template, data for the script)."""
+    columns = list(by) or [column for column, _ in audit.design.groups]
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
             same_question(audit, test, where=where)
     im = _model(audit)
     moved = moved_of(audit)
     some = notable(audit, moved)
-    data = {"table": columns_of(audit, moved), "threshold": audit.info["design"]["threshold"]}
+    data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold}
     notes = [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else [])
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
@@ -48,7 +51,10 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
         "covers": words.covers(audit),
         "open": words.leaves_open(audit),
         "assumptions": words.assumptions(audit),
-        "groups": [_group(audit, column) for column in by],
+        "claimed": claimed(audit)[1],
+        "level": words.percent(1 - audit.design.alpha),
+        "rough": bool((audit.table["exactness"] == "approximate").any()),
+        "groups": [_group(audit, column, audit.design.alpha / len(columns)) for column in columns if len(audit.table)],
         "notable": [_person(audit, person) for person in some],
         "rows": _rows(audit, moved),
         "total": len(audit.of_model(audit.models[0])),
@@ -75,7 +81,7 @@ def _model(audit: Audit) -> InteractionModel | None:
 
 
 def _drawn(make: Callable[[], Any]) -> Any:
-    """A figure as inline SVG; a report without a figure is still a report."""
+    """Return a figure as inline SVG, or None: a report without a figure is still a report."""
     from markupsafe import Markup
 
     try:
@@ -86,7 +92,8 @@ def _drawn(make: Callable[[], Any]) -> Any:
 
 def _findings(audit: Audit, name: str) -> dict[str, Any]:
     found = audit.summary(name)
-    order = ("below", "above", "inconclusive")
+    side = claimed(audit)[0]
+    order = (*(("none",) if audit.design.threshold == 0 else ("below",)), "above", "inconclusive")
     others = [v for v in found.verdicts if v not in order]
     total = max(found.people, 1)
     return {
@@ -95,13 +102,22 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
         "cards": [
             {"verdict": v, "count": found.verdicts.get(v, 0), "share": words.percent(found.verdicts.get(v, 0) / total)} for v in (*order, *others)
         ],
-        "sentences": str(found).split("\n"),
+        "ways": _ways(found.no_way, found.every_way, found.people),
+        "sentences": found.sentences(),
         "mean": found.mean_rho,
         "methods": dict(found.methods),
-        "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")),
-        "adjusted": len(audit.people(audit.info["design"]["claim"], model=name)),
+        "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")) and audit.design.adjust != "none",
+        "drawn": any(how in found.methods for how in ("sample", "sequential", "weighted")),
+        "adjusted": len(audit.people(side, adjusted=True, model=name)),
         "describe": audit.info["models"].get(name, ""),
     }
+
+
+def _ways(none: int, every: int, people: int) -> str:
+    """Return how many are known to have no way at all, and how many cannot miss the target."""
+    if not people:
+        return "Nobody was audited."
+    return f"{none:,} of {people:,} are known to have no way at all" + (f", {every:,} cannot miss the target." if every else ".")
 
 
 def _description(im: InteractionModel) -> dict[str, Any]:
@@ -114,18 +130,33 @@ def _description(im: InteractionModel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _group(audit: Audit, column: Any) -> dict[str, Any]:
-    """Verdicts by one column, for every model."""
-    tables = {name: _wide(audit.by(column, model=name)) for name in audit.models}
+def _group(audit: Audit, column: Any, alpha: float) -> dict[str, Any]:
+    """Return verdicts, shares and differences by one column, for every model that has people; the intervals hold together at this alpha."""
+    models = [name for name in audit.models if len(audit.rows[name].index)]
     return {
         "name": str(column if isinstance(column, str) else getattr(column, "name", None) or "group"),
-        "tables": tables,
-        "figures": {name: _drawn(lambda name=name: figures.verdicts(audit, by=column, model=name)) for name in audit.models},  # type: ignore[misc]
+        "tables": {name: _wide(_counted(audit, column, name, alpha)) for name in models},
+        "differences": {name: _pairs(audit.differences(column, model=name, alpha=alpha)) for name in models},
+        "figures": {name: _drawn(lambda name=name: figures.verdicts(audit, by=column, model=name, alpha=alpha)) for name in models},  # type: ignore[misc]
     }
 
 
+def _counted(audit: Audit, column: Any, name: str, alpha: float) -> pd.DataFrame:
+    """Return `Audit.by`; for the threshold 0 the verdicts counted as "below" are those of no way at all."""
+    table = audit.by(column, model=name, alpha=alpha)
+    if audit.design.threshold > 0:
+        return table
+    values = audit.group(column, model=name)
+    groups = values.astype(object).where(values.notna(), "missing")
+    none = pd.Series(audit.claims(name).verdict == "none", index=groups.index).groupby(groups.to_numpy()).sum()
+    for group in none.index:
+        people = table.loc[(group, "below"), "people"]
+        table.loc[(group, "below"), ["count", "verdicts"]] = [int(none[group]), int(none[group]) / people if people else float("nan")]
+    return table
+
+
 def _wide(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """One row a group with both verdicts in it."""
+    """Return one row per group with both sides in it."""
     found: dict[Any, dict[str, Any]] = {}
     for row in rows.reset_index().to_dict(orient="records"):
         group = found.setdefault(str(row["group"]), {"group": row["group"], "people": row["people"], "mean_rho": row["mean_rho"]})
@@ -133,38 +164,50 @@ def _wide(rows: pd.DataFrame) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def _pairs(rows: pd.DataFrame) -> dict[str, Any]:
+    """Return the differences between groups, those that are shown first, then the largest."""
+    apart = (rows["low"] > 0) | (rows["high"] < 0)
+    order = rows.assign(apart=apart, size=rows["verdicts"].abs()).sort_values(["apart", "size"], ascending=False, kind="stable")
+    return {"rows": order.head(MOST_PAIRS).to_dict(orient="records"), "more": max(len(rows) - MOST_PAIRS, 0)}
+
+
 def _person(audit: Audit, person: Any) -> dict[str, Any]:
     row = person.row
-    able = audit.context is not None and isinstance(audit.context.source, TableSource) and row["method"] in ("exact", "sample")
+    able = audit.context is not None and isinstance(audit.context.source, TableSource) and row["method"] != "none"
     return {
         "figure": _drawn(lambda: figures.person(audit, person.label, model=person.model)) if able else None,
         "label": shown(person.label), "model": person.model if len(audit.models) > 1 else "", "why": person.why, "verdict": row["verdict"],
-        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row, audit.info["design"]["threshold"]), "moves": person.moves,
+        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row), "moves": person.moves,
     }  # fmt: skip
 
 
-def _said(row: Mapping[str, Any], threshold: float) -> str:
-    """One person's numbers in words."""
+def _said(row: Mapping[str, Any]) -> str:
+    """Return one person's numbers in words."""
     if row["method"] == "none":
         return f"status {row['status']}"
+    lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
+    ends = f"between {number(row['low'])} and {number(row['high'])}"
     if row["method"] == "exact":
-        said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target: ρ = {number(row['rho'])}, exactly"
-        return said + (". It equals the threshold: neither below nor above" if row["rho"] == threshold else "")
-    return f"{row['hits']:,} of {row['n']:,} draws attain the target: ρ is between {number(row['low'])} and {number(row['high'])}"
+        said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target{lost}: ρ "
+        said += f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}"
+        return said + (". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else "")
+    seen = f"{row['hits']:,} of {row['n']:,} draws attain the target{lost}: ρ is "
+    return seen + (f"about {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
 
 
-def _rows(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> list[dict[str, Any]]:
-    """The first people, for readers without JavaScript and for print."""
+def _rows(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> list[dict[str, Any]]:
+    """Return the first people, for readers without JavaScript and for print."""
     name = audit.models[0]
     found = moved.get(name, {})
     rows = audit.of_model(name).head(FIRST_ROWS)
     return [
         {
             "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
-            "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"], "method": row["method"],
-            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(label, ()))),
+            "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
+            "exact": row["method"] == "exact" and row["rho"] == row["rho"],
+            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()))),
         }
-        for label, row in rows.iterrows()
+        for at, (label, row) in enumerate(rows.iterrows())
     ]  # fmt: skip
 
 
@@ -184,47 +227,45 @@ def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
 
 
 def _facts(audit: Audit) -> list[tuple[str, str]]:
-    """What identifies the run."""
+    """Return what identifies the run."""
     info, design = audit.info, audit.info["design"]
     facts = [("Audited", info["when"]), ("budge", info["version"])]
     facts += [(label, info[key]) for label, key in (("Python", "python"), ("NumPy", "numpy"), ("pandas", "pandas")) if info.get(key)]
     facts += [("Digest of the interaction model", info["spec_digest"] or "not known"), ("Digest of the people", info["data_digest"])]
     for name, digest in info.get("model_digests", {}).items():
         facts.append((f"Digest of {name}", digest or "not known: the model is a Python function or gives none"))
-    facts += [("Seed", str(design["seed"])), ("Stream", design["purpose"]), ("Draws for a person who is not listed", f"{design['n']:,} ({design['why_n']})")]
+    facts += [("Seed", str(design["seed"])), ("Stream", design["purpose"]), ("Draws per person who is not listed", f"{design['n']:,} ({design['why_n']})")]
     facts.append(("Listed up to", f"{design['exact_limit']:,} points" if design["method"] != "sample" else "never: all were drawn"))
     return [(str(a), str(b)) for a, b in facts]
 
 
 def _command(audit: Audit) -> str:
-    """The command that repeats the run: as it was typed, or as it would be."""
+    """Return the command that repeats the run: as it was typed, or as it would be; empty where the shell has no way to spell it."""
     if audit.info.get("command"):
         return str(audit.info["command"])
-    design = audit.info["design"]
-    target = _target(design["target"])
-    if target is None or len(audit.models) > 1:
+    design, chosen = audit.design, audit.info["population"]
+    target = _target(audit.info["design"]["target"])
+    own = (design.exact_limit, design.purpose, design.least_share, design.testing) != (EXACT_LIMIT, "draw", 0.1, True)
+    if target is None or len(audit.models) > 1 or chosen.startswith(MASK) or design.proposal is not None or own or any(labels for _, labels in design.groups):
         return ""
-    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design['threshold']:g}"]
-    parts += ["--alpha", f"{design['alpha']:g}", "--claim", design["claim"]]
-    parts += ["--sequential"] if design["sequential"] else ["-n", str(design["n"])]
-    parts += ["--seed", str(design["seed"]), "--method", design["method"], "--on-invalid", design["on_invalid"]]
-    chosen = audit.info["population"]
-    if chosen != "all":
-        if chosen.startswith(MASK):
-            return ""  # only its digest is known
-        parts += ["--population", chosen]
-    return shlex.join(parts)
+    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design.threshold:g}"]
+    parts += ["--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
+    parts += ["--sequential"] if design.sequential else []
+    parts += ["--margin", f"{design.margin:g}"] if design.sequential and design.margin is not None else []
+    parts += ["--seed", str(design.seed), "--method", design.method, "--on-invalid", design.on_invalid, "--population", chosen, "--adjust", design.adjust]
+    parts += ["--harm", design.harm] if design.harm else []
+    return shlex.join([*parts, *(part for column, _ in design.groups for part in ("--by", column))])
 
 
 def _target(record: Mapping[str, Any]) -> str | None:
-    """The target as the command line spells it, where it can."""
+    """Return the target as the command line spells it, where it can."""
     if record.get("kind") == "labels" and len(record["values"]) == 1:
         return str(record["values"][0])
     return None
 
 
 def _code(audit: Audit) -> str:
-    """The same in Python: replaying checks that every number comes out again."""
+    """Return the same in Python: replaying checks that every number comes out again."""
     names = "model" if len(audit.models) == 1 else "{" + ", ".join(f"{n!r}: …" for n in audit.models) + "}"
     lines = ["import budge", "", 'run = budge.Audit.load("run/")  # the folder of the saved run']
     return "\n".join([*lines, f"run.replay({names}, X)  # the same audit again; an error if any number differs"])

@@ -31,7 +31,7 @@ class Notable:
 
 
 def shown(value: Any) -> str:
-    """A label or a value as text that cannot steer anything."""
+    """Return a label or a value as text without control characters."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value == value:
@@ -40,7 +40,7 @@ def shown(value: Any) -> str:
 
 
 def number(value: Any) -> str:
-    """A number to three figures, whole ones whole: by the rule of the page's script, so that it reads alike with and without it.
+    """Return a number to three figures, whole ones whole: by the rule of the page's script, so that it reads alike with and without it.
 
     Examples
     --------
@@ -64,19 +64,19 @@ def number(value: Any) -> str:
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
-    """What a witness changes, as texts."""
+    """Return what a witness changes, as texts."""
     return tuple((shown(feature), _reached(old), _reached(new)) for feature, old, new in moves)
 
 
 def _reached(value: Any) -> str:
-    """A value of a feature: thousands apart where there are five figures or more."""
+    """Return a value of a feature as text: thousands apart where there are five figures or more."""
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 10_000:
         return f"{value:,.0f}"
     return shown(value)
 
 
-def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str, Any]:
-    """Everybody, column by column: numbers to six figures, words as codes into short lists."""
+def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> dict[str, Any]:
+    """Return everybody, column by column: numbers to six figures, words as codes into short lists. `moved` is by row."""
     names: list[str] = []
     place: dict[str, int] = {}
     models = []
@@ -84,7 +84,7 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str
     for name in audit.models:
         rows = audit.of_model(name)
         record: dict[str, Any] = {"name": shown(name), "label": [_label(v) for v in rows.index]}
-        for column in ("prediction", "status", "method", "verdict"):
+        for column in ("prediction", "status", "method", "exactness", "verdict"):
             codes, values = pd.factorize(np.array([shown(v) for v in rows[column]] + [""], dtype=object)[:-1])
             record[column] = {"names": list(values), "codes": codes.tolist()}
         for column in ("n", "hits"):
@@ -95,8 +95,8 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[Any, Any]]) -> dict[str
             del record["p_value"], record["p_adjusted"]
         found = moved.get(name, {})
         moves = []
-        for label in rows.index:
-            each = [_step(step, names, place) for step in found.get(label, ())]
+        for at in range(len(rows)):
+            each = [_step(step, names, place) for step in found.get(at, ())]
             room -= 4 + sum(len(a) + len(b) + 8 for _, a, b in each)
             moves.append(each if each else 0)
         if room > 0 and any(moves):
@@ -125,54 +125,60 @@ def _short(value: float) -> float | None:
     return int(short) if short.is_integer() else short
 
 
-def notable(audit: Audit, moved: Mapping[str, Mapping[Any, Any]], *, each: int = 3) -> list[Notable]:
-    """For each model: who is stuck most surely, who needs the least, who is near the threshold, and on whom models disagree."""
-    tau = audit.info["design"]["threshold"]
+def notable(audit: Audit, moved: Mapping[str, Mapping[int, Any]], *, each: int = 3) -> list[Notable]:
+    """Return for each model: who has no way, who needs the least, who is near the threshold; and on whom models disagree."""
     found: list[Notable] = []
-    tables = {name: audit.of_model(name) for name in audit.models}
-    for name, rows in tables.items():
-        taken: set[Any] = set()
+    for name in audit.models:
+        found += _notable(audit, name, moved.get(name, {}), each)
+    return (_disagreements(audit, moved, each) if len(audit.models) > 1 else []) + found
 
-        def add(some: pd.DataFrame, why: str, *, most: int = each, name: str = name, taken: set[Any] = taken) -> None:
-            for label, row in some[~some.index.isin(list(taken))].head(most).iterrows():
-                taken.add(label)
-                found.append(Notable(label, name, why, {str(k): v for k, v in row.items()}, steps(moved.get(name, {}).get(label, ()))))
 
-        judged = rows[rows["verdict"].isin(("below", "above", "inconclusive"))]
-        outside = judged[judged["rho"] < 1]
-        stuck = outside[(outside["hits"] == 0) & (outside["unresolved"] == 0)].sort_values("n", ascending=False, kind="stable")
-        add(stuck[stuck["method"] == "exact"], "No point that this person can reach attains the target. All were listed.")
-        add(stuck[stuck["method"] != "exact"], "No draw attained the target.", most=each if not len(stuck[stuck["method"] == "exact"]) else 1)
-        moves = moved.get(name, {})
-        able = outside[outside.index.isin([label for label, m in moves.items() if m])]
-        if len(able):
-            size = pd.Series([len(moves[label]) for label in able.index], index=range(len(able)))
-            order = np.lexsort((-able["rho"].to_numpy(dtype=float), size.to_numpy()))
-            add(able.iloc[order], "A small change suffices: this is the nearest point found that attains the target.")
-        near = outside[outside["method"].isin(("sample", "sequential", "weighted", "exact")) & outside["rho"].notna()]
-        near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(), kind="stable")]
-        equal = (near["method"] == "exact") & (near["rho"] == tau)
-        add(near[equal], f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
-        drawn = near["method"] != "exact"
-        close = ((near["rho"] - tau).abs() <= tau / NEAR) | (drawn & (near["low"] <= tau) & (tau <= near["high"]))
-        near = near[close & ~equal]
-        add(near, f"Close to the threshold τ = {tau:g}.", most=2)
-        odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
-        add(odd, "Nothing can be said of this person: see the status.", most=2)
-    if len(tables) > 1:
-        found = _disagreements(audit, tables, moved, each) + found
+def _notable(audit: Audit, name: str, moved: Mapping[int, Any], each: int) -> list[Notable]:
+    tau, table = audit.design.threshold, audit.of_model(name)
+    rows = table.assign(at=np.arange(len(table)))
+    found: list[Notable] = []
+    taken: set[int] = set()
+
+    def add(some: pd.DataFrame, why: str, *, most: int = each) -> None:
+        for label, row in some[~some["at"].isin(list(taken))].head(most).iterrows():
+            at = int(row["at"])
+            taken.add(at)
+            found.append(Notable(label, name, why, {str(k): v for k, v in row.items() if k != "at"}, steps(moved.get(at, ()))))
+
+    judged = rows[rows["method"] != "none"]
+    stuck = judged[judged["extreme"] == "none"].sort_values("n", ascending=False, kind="stable")
+    add(stuck, "No point that this person can reach attains the target. All were listed.")
+    missed = judged[(judged["extreme"] == "") & (judged["hits"] == 0) & (judged["unresolved"] == 0) & (judged["rho"] == 0)]
+    add(missed.sort_values("n", ascending=False, kind="stable"), "No draw attained the target.", most=1 if len(stuck) else each)
+    outside = judged[judged["rho"] < 1]
+    able = outside[outside["at"].isin([at for at, steps in moved.items() if steps])]
+    if len(able):
+        size = np.array([len(moved[int(at)]) for at in able["at"]])
+        order = np.lexsort((-able["rho"].to_numpy(dtype=float), size))
+        add(able.iloc[order], "A small change suffices: this is the nearest point found that attains the target.")
+    equal = rows[rows["verdict"] == "at the threshold"]
+    add(equal, f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
+    near = outside[(outside["rho"] > 0) & (outside["verdict"] != "at the threshold")]
+    near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(dtype=float), kind="stable")]
+    open_ = (near["method"] != "exact") & (near["low"] <= tau) & (tau <= near["high"])
+    add(near[((near["rho"] - tau).abs() <= tau / NEAR) | open_], f"Close to the threshold τ = {tau:g}.", most=2)
+    odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
+    add(odd, "No verdict is possible for this person: see the status.", most=2)
     return found
 
 
-def _disagreements(audit: Audit, tables: Mapping[str, pd.DataFrame], moved: Mapping[str, Mapping[Any, Any]], most: int) -> list[Notable]:
-    """People who are below for one model and above for another."""
+def _disagreements(audit: Audit, moved: Mapping[str, Mapping[int, Any]], most: int) -> list[Notable]:
+    """Return people who are below the threshold for one model and above it for another."""
+    sides = pd.DataFrame(
+        {name: pd.Series(audit.claims(name).verdict, index=audit.rows[name].place, dtype=object) for name in audit.models}
+    )
+    split = sides[sides.isin(("below", "none")).any(axis=1) & (sides == "above").any(axis=1)]
     found = []
-    unique = {name: rows[~rows.index.duplicated()] for name, rows in tables.items()}
-    sides = pd.DataFrame({name: rows["verdict"] for name, rows in unique.items()})
-    split = sides[(sides == "below").any(axis=1) & (sides == "above").any(axis=1)]
-    for label in split.index[:most]:
-        name = next(n for n in unique if sides.loc[label, n] == "above")
-        others = ", ".join(f"{n}: {v}" for n, v in split.loc[label].items() if isinstance(v, str))
-        row = unique[name].loc[label].to_dict()
-        found.append(Notable(label, name, f"The models disagree ({others}).", row, steps(moved.get(name, {}).get(label, ()))))
+    for place in split.index[:most]:
+        name = next(n for n in audit.models if split.loc[place, n] == "above")
+        others = ", ".join(f"{n}: {v}" for n, v in split.loc[place].items() if isinstance(v, str))
+        at = int(np.flatnonzero(audit.rows[name].place == place)[0])
+        row = {str(k): v for k, v in audit.of_model(name).iloc[at].items()}
+        why = f"The models disagree ({others})."
+        found.append(Notable(audit.rows[name].index[at], name, why, row, steps(moved.get(name, {}).get(at, ()))))
     return found

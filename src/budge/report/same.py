@@ -7,7 +7,6 @@ from typing import Any
 
 from budge.audit.result import Audit
 from budge.errors import InputError
-from budge.stress import Ablation, Sensitivity
 
 __all__ = ["same_question"]
 
@@ -17,10 +16,12 @@ _DESIGNED = {"threshold": "the threshold", "alpha": "alpha"}
 
 
 def same_question(audit: Audit, found: Any, *, where: str) -> None:
-    """Refuse a stress test of another target, threshold, model or spec, or of other people; the error says what differs.
+    """Raise an error for a stress test of another target, threshold, model or spec, or of other people; the error names what differs.
 
     A sensitivity analysis is about other interaction models, so that its specs may differ from the run's.
     """
+    from budge.stress import Ablation, Sensitivity  # here, since a report without stress tests has no need of them
+
     kind: type[Any] = Ablation if where == "ablation" else Sensitivity
     if not isinstance(found, kind):
         raise InputError(f"must be the result of budge.{'ablate' if kind is Ablation else 'sensitivity'}", where=where, got=type(found).__name__)

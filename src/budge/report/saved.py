@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from budge.errors import InputError
-from budge.stress import Ablation, Sensitivity
+
+if TYPE_CHECKING:
+    from budge.stress import Ablation, Sensitivity
 
 __all__ = ["ablation_from", "sensitivity_from"]
 
 
 def ablation_from(record: Any, *, where: str = "ablation") -> Ablation:
-    """What `Ablation.to_dict` wrote."""
+    """Return what `Ablation.to_dict` wrote."""
+    from budge.stress import Ablation
+
     _checked(record, ("info", "ranking", "table", "left_out"), where, "budge ablate --json")
     ranking = _numbers(pd.DataFrame(record["ranking"]), ("gain", "low", "high", "before", "after", "size_ratio"))
     return Ablation(_people(record["table"]), ranking, record["info"], tuple(record["left_out"]))
 
 
 def sensitivity_from(record: Any, *, where: str = "sensitivity") -> Sensitivity:
-    """What `Sensitivity.to_dict` wrote; the axes of a grid are not in it, so that each member stands by itself."""
+    """Return what `Sensitivity.to_dict` wrote; the axes of a grid are not in it, so that each member stands by itself."""
+    from budge.stress import Sensitivity
+
     _checked(record, ("info", "people", "table"), where, "budge sensitivity --json")
     return Sensitivity(_people(record["table"]), _people(record["people"]), record["info"])
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from budge.audit.design import MASK
 from budge.audit.result import Audit
-from budge.audit.run import MASK
 from budge.interaction import InteractionModel
 
 __all__ = ["adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
@@ -23,20 +25,22 @@ _ADJUSTMENTS = {
 _STATUSES = {
     "fixed": "the only feasible action is to stay, so that responsiveness is exactly 0 or 1",
     "empty": "no action is feasible, not even to stay: there is no responsiveness to report, and none is",
-    "invalid_start": "the person breaks the interaction model before she moves, and was skipped",
+    "invalid_start": "the person breaks the interaction model before they move, and was skipped",
     "not_exact": "the reachable points cannot be listed, and the audit was to list only",
 }
 
 
 def count(n: int, noun: str, plural: str = "") -> str:
-    """1 person, 2 people."""
+    """Return a number with its noun: 1 person, 2 people."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """A share in per cent, never rounded to nothing or all."""
+    """Return a share in per cent, never rounded to nothing or all; a minus is a minus, not a hyphen."""
     if share != share:
         return "–"
+    if share < 0:
+        return f"−{percent(-share, digits)}"
     shown = f"{100 * share:.{digits}f}"
     if (float(shown) == 0 and share > 0) or (float(shown) == 100 and share < 1):
         return f"{100 * share:.3g} %"
@@ -44,24 +48,17 @@ def percent(share: float, digits: int = 1) -> str:
 
 
 def asked(audit: Audit) -> list[str]:
-    """What was asked, in plain words."""
-    info, design = audit.info, audit.info["design"]
-    models = audit.models
-    rows = len(audit.of_model(models[0]))
-    whom = {
-        "all": "all of them",
-        "outside": f"those whose output was not yet in the target: {rows:,} of them" if len(models) == 1 else "those whose output was not yet in the target",
-    }.get(info["population"], f"{rows:,} of them" + ("" if info["population"].startswith(MASK) else f", chosen by “{info['population']}”"))
-    side = "below" if design["claim"] == "below" else "above"
+    """Return what was asked, in plain words."""
+    info, design = audit.info, audit.design
     said = [
-        f"{count(info['people'], 'person', 'people')} were given, and the audit is about {whom}. For each person the question is: of all the points "
-        f"that she can reach under the interaction model “{info['name'] or 'unnamed'}”, for what share is it true that the output {info['target']}? "
-        "This share is her responsiveness, ρ.",
-        f"A responsiveness of 0 means that nothing she can do leads to the target; a responsiveness of 1 means that everything does. The claim that was "
-        f"tested for each person is that ρ is {side} the threshold τ = {design['threshold']:g}.",
+        f"{count(info['people'], 'person', 'people')} {'was' if info['people'] == 1 else 'were'} given, and the audit is about {_whom(audit)}. For each "
+        f"person the question is: of all the points that they can reach under the interaction model “{info['name'] or 'unnamed'}”, for what share is it "
+        f"true that the output {info['target']}? This share is the person's responsiveness, ρ.",
+        "A responsiveness of 0 means that nothing a person can do leads to the target (no way at all); a responsiveness of 1 means that everything does. "
+        + _claim(design.threshold, design.claim),
     ]
-    if len(models) > 1:
-        said.append(f"{len(models)} models were asked about the very same points: {', '.join(models)}.")
+    if len(audit.models) > 1:
+        said.append(_models(audit))
     if info.get("harm"):
         said.append(
             f"It was declared before that the verdict “{info['harm']}” is a harm. Whether a verdict is good or bad is the reader's declaration, "
@@ -70,8 +67,41 @@ def asked(audit: Audit) -> list[str]:
     return said
 
 
+def _whom(audit: Audit) -> str:
+    """Return which of the people the audit is about."""
+    population, models = audit.info["population"], audit.models
+    rows = len(audit.rows[models[0]].index)
+    already = audit.info.get("already", {}).get(models[0], 0)
+    if population == "all":
+        return "all of them"
+    if population == "outside":
+        who = "those who do not have the target yet"
+        return f"{who}: {rows:,} of them ({already:,} already have it)" if len(models) == 1 else who
+    return f"{rows:,} of them" + ("" if population.startswith(MASK) else f", chosen by “{population}”")
+
+
+def _claim(threshold: float, claim: str) -> str:
+    if threshold == 0:
+        return "The question for each person is whether they have any way at all (τ = 0)."
+    return f"The claim that was tested for each person is that ρ is {claim} the threshold τ = {threshold:g}."
+
+
+def _models(audit: Audit) -> str:
+    """Return whom the models were asked about: only models of the same people were asked about the same points."""
+    rows = [audit.rows[name] for name in audit.models]
+    if all(np.array_equal(rows[0].place, other.place) for other in rows[1:]):
+        points = "draws of each person, each model until its verdict was certain" if audit.design.sequential else "points of the same people"
+        return f"{len(rows)} models were asked about the same {points}: {', '.join(audit.models)}."
+    each = ", ".join(f"{name} about {count(len(own.index), 'person', 'people')}" for name, own in audit.rows.items())
+    both = set.intersection(*(set(own.place.tolist()) for own in rows))
+    return (
+        f"{len(rows)} models were asked: {each}; {len(both):,} are the same people for all models. Where models were asked about the same person, "
+        "they were asked about the same points."
+    )
+
+
 def measure(audit: Audit, im: InteractionModel | None) -> list[str]:
-    """Uniform, over what."""
+    """Return what responsiveness is a share of."""
     if audit.info.get("measure") is None:
         return ["Points were drawn by the caller's own procedure; responsiveness is the probability of the target under it."]
     if audit.info["measure"] == "volume":
@@ -101,66 +131,86 @@ def measure(audit: Audit, im: InteractionModel | None) -> list[str]:
 
 
 def guarantees(audit: Audit) -> list[str]:
-    """What a verdict promises, for those who were listed and those who were drawn."""
-    design, table = audit.info["design"], audit.table
-    alpha, tau = design["alpha"], design["threshold"]
-    methods = set(table["method"])
-    said = []
-    if "exact" in methods:
+    """Return what a verdict promises: one paragraph per way in which points came about."""
+    design, table = audit.design, audit.table
+    drawn = table["method"].isin(("sample", "sequential", "weighted"))
+    rough = drawn & (table["exactness"] == "approximate")
+    counts = table["method"][~rough].value_counts()
+    said = [_law(name, int(counts[name]), audit) for name in ("exact", "sample", "sequential", "weighted") if counts.get(name, 0)]
+    if rough.any():
         said.append(
-            "Exact: every reachable point of the person was listed and the model was asked about each. ρ is known; there is no interval and no "
-            "p-value, and the verdict cannot be wrong about this model and this set."
+            f"Approximate ({_rows(audit, int(rough.sum()))}): a part of what these people can reach was drawn by a chain, whose draws follow their law only "
+            "approximately. Intervals, p-values and verdicts are computed as for independent draws, and no error rate is guaranteed."
         )
-        equal = int(((table["method"] == "exact") & (table["rho"] == tau)).sum())
-        if equal:
-            said.append(
-                f"{'For 1 person' if equal == 1 else f'For {equal:,} people'} ρ equals the threshold exactly: neither below nor above. Such a verdict is "
-                "“inconclusive” although nothing is uncertain about it."
-            )
-    if "sample" in methods:
-        said.append(
-            f"Sampled: {design['n']:,} points were drawn independently for the person ({design['why_n']}). The interval is that of Clopper and "
-            f"Pearson and misses the true ρ with probability at most {alpha:g}. The verdict “below” is given to a person whose ρ is {tau:g} or more "
-            f"with probability at most {alpha:g}, and “above” to one whose ρ is {tau:g} or less with probability at most {alpha:g}. “Inconclusive” "
-            "says that neither was shown; it does not say that ρ is near the threshold."
-        )
-    if "sequential" in methods:
-        said.append(
-            f"Sequential: points were drawn for a person until the verdict was certain, at most {design['n']:,}. The test keeps its error of "
-            f"{alpha:g} wherever it stops; intervals and p-values hold at any time."
-        )
-    if "weighted" in methods:
-        said.append(f"Weighted: draws from another distribution, weighted back; the interval misses the true ρ with probability at most {alpha:g}.")
-    if methods & {"sample", "sequential"}:
-        said.append(adjustment(design["adjust"], alpha))
+    if drawn.any() and design.threshold > 0:
+        said.append("“Inconclusive” states that neither side was shown; it does not state that ρ is near the threshold.")
+    if (drawn & ~rough).any() and design.threshold > 0:
+        said.append(adjustment(design.adjust, design.alpha))
     for status in ("fixed", "empty", "invalid_start", "not_exact"):
         many = int((table["status"] == status).sum())
         if many:
             said.append(f"{status.replace('_', ' ').capitalize()} ({many:,}): {_STATUSES[status]}.")
     lost = int(table["unresolved"].sum())
     if lost:
-        said.append(f"{lost:,} points have no answer from the model. Verdicts hold for every way to fill them in.")
+        said.append(f"{lost:,} points have no answer from the model. They are counted against every claim: verdicts hold for every way to fill them in.")
     return said
 
 
+def _rows(audit: Audit, many: int) -> str:
+    """Return a number of people, or of rows of people and models where there are several."""
+    return count(many, "person", "people") if len(audit.models) == 1 else count(many, "row of a person and a model", "rows of a person and a model")
+
+
+def _law(name: str, many: int, audit: Audit) -> str:
+    design, whom = audit.design, _rows(audit, many)
+    tau, alpha = design.threshold, percent(design.alpha)
+    if name == "exact":
+        lost = bool(((audit.table["method"] == "exact") & (audit.table["unresolved"] > 0)).any())
+        known = "ρ is known where every point has an answer, and lies between known ends elsewhere" if lost else "ρ is known"
+        equal = int((audit.table["verdict"] == "at the threshold").sum())
+        ties = f" For {_rows(audit, equal)} ρ equals the threshold exactly: at the threshold, neither below nor above." if equal else ""
+        return (
+            f"Exact ({whom}): every reachable point was listed and the model was asked about each. {known}; there is no p-value, and the "
+            f"verdict cannot be wrong about this model and this set.{ties}"
+        )
+    if tau == 0:
+        return (
+            f"Drawn ({whom}): a draw that attains the target proves that there is a way (“above”). No number of draws proves that there is none, so that "
+            "people without such a draw stay inconclusive; their interval bounds ρ."
+        )
+    errors = (
+        f"A false “below” (given to a person whose ρ is {tau:g} or more) has probability at most {alpha} per person, and so has a false “above” (given to "
+        f"one whose ρ is {tau:g} or less). The interval misses the true ρ with probability at most {alpha}."
+    )
+    if name == "sequential":
+        rule = f" The rule stops at the level {design.level:.3g}, so that its verdicts survive the adjustment for many people."
+        held = " This holds wherever the test stopped." + ("" if design.level == design.alpha else rule)
+        return f"Sequential ({whom}): points were drawn until the verdict was certain, at most {design.draws:,}. {errors}{held}"
+    if name == "weighted":
+        return f"Weighted ({whom}): {design.draws:,} points were drawn per person from another distribution and weighted back. {errors}"
+    return f"Sampled ({whom}): {design.draws:,} points were drawn independently per person ({design.why_n}). {errors}"
+
+
 def adjustment(name: str, alpha: float) -> str:
-    """How many tests at once are accounted for."""
+    """Return how many tests at once are accounted for."""
     text = _ADJUSTMENTS[name].format(alpha=f"{alpha:g}")
+    if name == "none":
+        return f"Each verdict stands by itself: among many people some are wrong by chance ({text})."
     return f"Each verdict stands by itself: among many people some are wrong by chance. The adjusted p-values account for that ({text})."
 
 
 def covers(audit: Audit) -> list[str]:
-    """What the claims are about."""
+    """Return what the claims are about."""
     info: Mapping[str, Any] = audit.info
     return [
         "the model as it was when it was asked" + (" (its digest is given at the end)" if any(info.get("model_digests", {}).values()) else ""),
-        "the people who were audited, one by one; the share below and above is a share of these people",
+        "the people who were audited, one by one; shares are shares of these people, not of a larger population",
         "this interaction model and this measure: another view of what people can do may lead to another verdict",
     ]
 
 
 def leaves_open(audit: Audit) -> list[str]:
-    """What the claims do not say."""
+    """Return what the claims leave open."""
     return [
         "whether the interaction model is right: which features can move, how far, and what follows from what, are the auditor's statements",
         "how hard, costly or likely an action is for a person: every feasible one weighs as the measure says",
@@ -170,9 +220,12 @@ def leaves_open(audit: Audit) -> list[str]:
 
 
 def assumptions(audit: Audit) -> list[str]:
-    """What had to be taken for granted, beyond the interaction model."""
+    """Return what is taken for granted, beyond the interaction model."""
     design = audit.info["design"]
-    said = ["the model gives the same answer to the same question; this was tried on some rows before the audit"]
+    said = [
+        "the model gives the same answer to the same question; unless checks were switched off, this was tried on some rows before the audit and on "
+        "people as they are after it"
+    ]
     if design["on_invalid"] == "skip":
         said.append("people who break the interaction model before they move were skipped")
     elif design["on_invalid"] == "keep":

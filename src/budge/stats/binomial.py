@@ -5,21 +5,20 @@ All of them come from the same two tails (`budge.stats.tails`), so a bound and a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from budge.errors import DesignError
-from budge.stats._checks import Claim, Floats, claim_of, fraction, fractions, hits_of_n, percent, plain, unwrap
+from budge.stats._checks import Claim, Ends, Floats, Record, claim_of, fraction, fractions, hits_of_n, percent, unwrap
 from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
 
-__all__ = ["Interval", "TestResult", "interval", "lower_bound", "p_value", "test", "upper_bound"]
+__all__ = ["Interval", "TestResult", "interval", "lower_bound", "p_value", "per_pair", "test", "upper_bound"]
 
 
 @dataclass(frozen=True)
-class Interval:
+class Interval(Ends):
     """An estimate with the ends of its interval; unpacks as ``low, high``. Holds scalars or arrays."""
 
     estimate: Any
@@ -30,11 +29,8 @@ class Interval:
 
     @property
     def width(self) -> Any:
-        """The length of the interval."""
+        """Length of the interval."""
         return self.high - self.low
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.low, self.high))
 
     def __len__(self) -> int:
         return 2
@@ -50,62 +46,49 @@ class Interval:
             return f"{np.size(self.low)} intervals at {percent(1 - self.alpha)} ({self.method})"
         return f"{self.estimate:.4g} (between {self.low:.4g} and {self.high:.4g} at {percent(1 - self.alpha)}, {self.method})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the interval."""
-        return {key: plain(getattr(self, key)) for key in ("estimate", "low", "high", "alpha", "method")}
-
 
 @dataclass(frozen=True)
-class TestResult:
-    """What a test with a fixed number of draws says: p-value, bound and verdict. Holds scalars or arrays."""
+class TestResult(Record):
+    """The result of a test with a number of draws fixed in advance. Holds scalars or arrays.
+
+    No draws can be added after looking: drawing on until the test rejects breaks alpha. `anytime_p_value` allows that.
+    """
 
     __test__ = False  # the name is not a pytest class
+    derived = ("rejected", "verdict")
 
     hits: Any
     n: Any
     threshold: Any
     alpha: float
     claim: Claim
-    estimate: Any
     bound: Any
     p_value: Any
-    rejected: Any
-    least_n: Any
+
+    @property
+    def rejected(self) -> Any:
+        """Whether the claim is established."""
+        return unwrap(np.asarray(self.p_value < self.alpha))
 
     @property
     def verdict(self) -> Any:
         """The claim where it is established, `inconclusive` otherwise."""
         return unwrap(np.where(self.rejected, self.claim, "inconclusive"))
 
-    def more(self, hits: object, n: object) -> TestResult:
-        """Refused: the verdict of this test has been seen, and further draws would make alpha untrue."""
-        raise DesignError(
-            "more draws after looking: the number was fixed in advance, and drawing on until the test rejects breaks alpha",
-            where="n",
-            got=n,
-            remedy="use budge.stats.anytime_test, or start again with a fresh seed and a larger n",
-        )
-
     def __str__(self) -> str:
         if np.ndim(self.p_value):
             shown = f"{int(np.sum(self.rejected))} of {np.size(self.p_value)}"
             return f"{shown} shown to be {self.claim} {self.threshold} at alpha {self.alpha:g}"
-        head = f"{self.hits} of {self.n} draws hit"
         sign, side = ("<", "at most") if self.claim == "below" else (">", "at least")
-        tail = f"(p = {self.p_value:.3g}; at {percent(1 - self.alpha)} it is {side} {self.bound:.4g})"
+        found = f"inconclusive, rho {sign} {self.threshold:g} is not shown"
         if self.rejected:
-            return f"{head}: responsiveness is {self.claim} {self.threshold:g} {tail}"
-        short = f"; at least {self.least_n} draws are needed to show it" if self.n < self.least_n else ""
-        return f"{head}: inconclusive, rho {sign} {self.threshold:g} is not shown {tail}{short}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the test."""
-        names = ("hits", "n", "threshold", "alpha", "claim", "estimate", "bound", "p_value", "rejected", "verdict", "least_n")
-        return {name: plain(getattr(self, name)) for name in names}
+            found = f"responsiveness is {self.claim} {self.threshold:g}"
+        tail = f"(p = {self.p_value:.3g}; at {percent(1 - self.alpha)} it is {side} {self.bound:.4g})"
+        return f"{self.hits} of {self.n} draws hit: {found} {tail}"
 
 
 def interval(hits: object, n: object, alpha: object = 0.05) -> Interval:
-    """The exact two-sided interval for responsiveness (Prop. Certify): Clopper-Pearson.
+    """Return the exact two-sided interval for responsiveness (Prop. Certify): Clopper-Pearson.
 
     Parameters
     ----------
@@ -124,13 +107,13 @@ def interval(hits: object, n: object, alpha: object = 0.05) -> Interval:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    low = _per_pair(k, size, lambda a, b: invert_at_least(a, b, level / 2))
-    high = _per_pair(k, size, lambda a, b: invert_at_most(a, b, level / 2))
+    low = per_pair(k, size, lambda a, b: invert_at_least(a, b, level / 2))
+    high = per_pair(k, size, lambda a, b: invert_at_most(a, b, level / 2))
     return Interval(unwrap(k / size), unwrap(low), unwrap(high), level)
 
 
 def upper_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
-    """The exact one-sided upper bound (Prop. Testing): the truth is above it with probability at most alpha.
+    """Return the exact one-sided upper bound (Prop. Testing): the truth is above it with probability at most alpha.
 
     Examples
     --------
@@ -139,11 +122,11 @@ def upper_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    return unwrap(_per_pair(k, size, lambda a, b: invert_at_most(a, b, level)))
+    return unwrap(per_pair(k, size, lambda a, b: invert_at_most(a, b, level)))
 
 
 def lower_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
-    """The exact one-sided lower bound: the truth is below it with probability at most alpha.
+    """Return the exact one-sided lower bound: the truth is below it with probability at most alpha.
 
     Examples
     --------
@@ -152,11 +135,11 @@ def lower_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    return unwrap(_per_pair(k, size, lambda a, b: invert_at_least(a, b, level)))
+    return unwrap(per_pair(k, size, lambda a, b: invert_at_least(a, b, level)))
 
 
 def p_value(hits: object, n: object, threshold: object, claim: str = "below") -> Any:
-    """The exact p-value of the claim that responsiveness is below (or above) a threshold (Prop. Testing).
+    """Return the exact p-value of the claim that responsiveness is below (or above) a threshold (Prop. Testing).
 
     Parameters
     ----------
@@ -178,18 +161,11 @@ def p_value(hits: object, n: object, threshold: object, claim: str = "below") ->
     tau = fractions(threshold, "threshold")
     tail = at_most if claim_of(claim) == "below" else at_least
     if tau.ndim == 0:
-        return unwrap(_per_pair(k, size, lambda a, b: tail(a, b, tau)))
+        return unwrap(per_pair(k, size, lambda a, b: tail(a, b, tau)))
     return unwrap(tail(k, size, tau))
 
 
-def test(
-    hits: object,
-    n: object,
-    threshold: object,
-    *,
-    claim: str = "below",  # noqa: PT028
-    alpha: object = 0.05,  # noqa: PT028
-) -> TestResult:
+def test(hits: object, n: object, threshold: object, *, claim: str = "below", alpha: object = 0.05) -> TestResult:  # noqa: PT028
     """Decide whether responsiveness is below (or above) a threshold, with error at most alpha (Prop. Testing).
 
     The claim is established if and only if the p-value is below alpha, which is the same as: the one-sided bound is beyond
@@ -202,32 +178,16 @@ def test(
     >>> test(0, 28, 0.1).verdict
     'inconclusive'
     """
-    from budge.stats.planning import min_samples
-
     k, size = hits_of_n(hits, n)
     tau, level, side = fractions(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
-    p = np.asarray(p_value(k, size, tau, side))
-    bound = np.asarray(upper_bound(k, size, level) if side == "below" else lower_bound(k, size, level))
-    least: Any = np.vectorize(lambda t: min_samples(t, level, claim=side), otypes=[np.int64])(tau)
-    as_int = [unwrap(part.astype(np.int64)) for part in (k, size)]
-    return TestResult(
-        as_int[0],
-        as_int[1],
-        unwrap(tau),
-        level,
-        side,
-        unwrap(k / size),
-        unwrap(bound),
-        unwrap(p),
-        unwrap(p < level),
-        unwrap(np.asarray(least)),
-    )
+    p, bound = p_value(k, size, tau, side), upper_bound(k, size, level) if side == "below" else lower_bound(k, size, level)
+    return TestResult(unwrap(k.astype(np.int64)), unwrap(size.astype(np.int64)), unwrap(tau), level, side, bound, p)
 
 
 test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
 
 
-def _per_pair(k: Floats, n: Floats, compute: Callable[[Floats, Floats], Floats]) -> Floats:
+def per_pair(k: Floats, n: Floats, compute: Callable[[Floats, Floats], Floats]) -> Floats:
     """Compute once per distinct pair of counts: 10^5 people with the same n have at most n + 1 of them."""
     if k.size < 64:
         return np.asarray(compute(k, n))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budge.errors import DesignError
-from budge.stats._checks import Claim, Floats, claim_of, counts, fraction, plain
+from budge.stats._checks import Floats, Record, asked, counts, fraction
 from budge.stats.planning import PowerPlan, rate_at, samples_for_power
 from budge.stats.power import power as exact_power
 
@@ -21,15 +22,15 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
-class PowerCurve:
+class PowerCurve(Record):
     """The exact power for a range of sample sizes."""
 
-    n: Floats
+    n: NDArray[np.int64]
     power: Floats
     plan: PowerPlan
 
     def text(self, width: int = 60, height: int = 8) -> str:
-        """The curve in block characters; each column shows the lowest power of the sizes that it stands for."""
+        """Return the curve in block characters; each column shows the lowest power of the sizes that it stands for."""
         columns = np.array_split(self.power, min(width, self.n.size))
         lows = np.array([part.min() for part in columns])
         lines = []
@@ -43,13 +44,13 @@ class PowerCurve:
         return "\n".join(lines)
 
     def plot(self) -> Figure:
-        """The curve as a figure, with the power asked for and both sample sizes marked."""
+        """Return the curve as a figure, with the power asked for and both sample sizes marked."""
         from budge.report.figures import power_curve as drawn
 
         return drawn(self)
 
     def svg(self) -> str:
-        """The curve as a self-contained SVG document."""
+        """Return the curve as a self-contained SVG document."""
         return self.plot().svg()
 
     def _repr_html_(self) -> str:
@@ -65,22 +66,12 @@ class PowerCurve:
     def __str__(self) -> str:
         return f"{self._caption()}\n{self.text()}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the curve."""
-        return {"plan": self.plan.to_dict(), "n": plain(self.n.astype(np.int64)), "power": plain(self.power)}
-
 
 def power_curve(
-    n: object = None,
-    *,
-    threshold: object = 0.1,
-    rate: object = None,
-    margin: object = None,
-    alpha: object = 0.05,
-    power: object = 0.95,
+    n: object = None, *, threshold: object = 0.1, rate: object = None, margin: object = None, alpha: object = 0.05, power: object = 0.95,
     claim: str = "below",
-) -> PowerCurve:
-    """The exact power at each number of draws; up to a quarter past the stable one unless `n` is given.
+) -> PowerCurve:  # fmt: skip
+    """Return the exact power at each number of draws; up to a quarter past the stable one unless `n` is given.
 
     Examples
     --------
@@ -88,8 +79,7 @@ def power_curve(
     >>> curve.plan.stable, round(float(curve.power[curve.n == 79][0]), 4)
     (85, 0.9574)
     """
-    tau, level, target = fraction(threshold, "threshold"), fraction(alpha, "alpha"), fraction(power, "power")
-    side: Claim = claim_of(claim)
+    (tau, level, side), target = asked(threshold, alpha, claim), fraction(power, "power")
     at = rate_at(tau, rate, margin, side)
     plan = samples_for_power(tau, at, alpha=level, power=target, claim=side)
     if n is None:
@@ -99,4 +89,4 @@ def power_curve(
         sizes = np.atleast_1d(counts(n, "n", least=1)).ravel()
         if not sizes.size:
             raise DesignError("no sample sizes", where="n", got=n, remedy="give at least one")
-    return PowerCurve(sizes, np.atleast_1d(exact_power(sizes, tau, at, alpha=level, claim=side)), plan)
+    return PowerCurve(sizes.astype(np.int64), np.atleast_1d(exact_power(sizes, tau, at, alpha=level, claim=side)), plan)

@@ -1,28 +1,33 @@
-"""Differences of two rates: two models, two groups, an interaction model with and without a constraint.
+"""Differences of two rates: two independent samples, or the same draws judged twice.
 
-Intervals here never rest on a normal approximation: each is built from exact one-sample bounds that hold together. P-values are
-Fisher's (two independent samples) and McNemar's exact one (the same draws judged twice).
+`method="region"`: p-value and interval come from one exact region of both rates (`budge.stats._regions`). `method="rectangle"`: the
+difference of two exact intervals that hold together, and the p-value of that rectangle; wider, except where next to nothing was seen. The
+method is to be chosen before looking. Either way the p-value is below alpha if and only if the interval excludes 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from budge.errors import DesignError
-from budge.stats._checks import counts, fraction, hits_of_n, number, percent, plain, unwrap
-from budge.stats.binomial import interval
-from budge.stats.tails import at_least
+from budge.stats._checks import Ends, Floats, counts, fraction, hits_of_n, one_of, percent, plain, unwrap, with_missing
+from budge.stats._regions import Pairs, TwoSamples, search
+from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
 
-__all__ = ["Ablation", "Difference", "difference", "paired_difference", "relaxation"]
+__all__ = ["Difference", "difference", "difference_bounds", "paired_difference", "paired_difference_bounds"]
 
 
 @dataclass(frozen=True)
-class Difference:
-    """First rate minus second rate. Holds scalars or arrays."""
+class Difference(Ends):
+    """First rate minus second rate. Holds scalars or arrays.
+
+    `low` is above 0 if and only if `p_greater` is below alpha / 2, and `high` is below 0 if and only if `p_less` is.
+    """
+
+    derived = ("p_value",)
 
     estimate: Any
     low: Any
@@ -34,11 +39,8 @@ class Difference:
 
     @property
     def p_value(self) -> Any:
-        """Two-sided: twice the smaller one-sided p-value."""
+        """Two-sided p-value: twice the smaller one-sided one. Below alpha if and only if the interval excludes 0."""
         return unwrap(np.asarray(np.minimum(1.0, 2 * np.minimum(self.p_greater, self.p_less))))
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.low, self.high))
 
     def __str__(self) -> str:
         if np.ndim(self.estimate):
@@ -46,45 +48,57 @@ class Difference:
         ends = f"between {self.low:+.4g} and {self.high:+.4g} at {percent(1 - self.alpha)}"
         return f"difference {self.estimate:+.4g} ({ends}; p = {self.p_value:.3g}; {self.method})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the difference."""
-        return {
-            name: plain(getattr(self, name))
-            for name in ("estimate", "low", "high", "p_greater", "p_less", "p_value", "alpha", "method")
-        }
 
+def difference(
+    hits: object, n: object, hits2: object, n2: object, *, unresolved: object = 0, unresolved2: object = 0, alpha: object = 0.05,
+    method: str = "region", p_values: bool = True,
+) -> Difference:  # fmt: skip
+    """Return the difference of two rates from two independent samples, with interval and p-values.
 
-def difference(hits: object, n: object, hits2: object, n2: object, *, alpha: object = 0.05) -> Difference:
-    """The difference of two rates from two independent samples.
+    Parameters
+    ----------
+    hits, n, hits2, n2 : int or array
+        Hits and draws of the first and of the second sample. Arrays are taken elementwise.
+    unresolved, unresolved2 : int or array
+        Draws without an answer, part of n and n2: interval and p-values hold for every way to fill them in.
+    alpha : float
+        Error of the interval, half of it at each end.
+    method : {"region", "rectangle"}
+        One exact region for both rates, or the difference of two exact intervals. `rectangle` is narrower only where next to
+        nothing was seen, for example to show that two rates agree.
+    p_values : bool
+        Whether to search for the p-values of `region` (NaN otherwise): upper bounds, at most some half percent of themselves above its own.
 
     Examples
     --------
-    >>> print(difference(45, 100, 20, 100))
-    difference +0.25 (between +0.03255 and +0.4481 at 95 %; p = 0.000259; two samples, exact)
+    >>> found = difference(45, 100, 20, 100)
+    >>> round(found.low, 2), round(found.high, 2), found.p_value < 0.001
+    (0.11, 0.39, True)
+    >>> low, high = difference(45, 100, 20, 100, method="rectangle")
+    >>> round(low, 2), round(high, 2)
+    (0.03, 0.45)
     """
-    level = fraction(alpha, "alpha")
-    (k1, m1), (k2, m2) = hits_of_n(hits, n), hits_of_n(hits2, n2)
-    # Two independent intervals hold together with probability (1 - each)^2.
-    each = -np.expm1(np.log1p(-level) / 2)
-    one, two = interval(k1, m1, each), interval(k2, m2, each)
-    from scipy.stats import hypergeom  # late: scipy.stats is slow to import
+    k1, n1, u1, k2, m2, u2 = np.broadcast_arrays(*with_missing(hits, n, unresolved), *with_missing(hits2, n2, unresolved2))
+    rates = [np.where(m > u, k / np.maximum(m - u, 1), 0.5) for k, m, u in ((k1, n1, u1), (k2, m2, u2))]
+    return _found(TwoSamples, (k1, n1, k2 + u2, m2), (k2, m2, k1 + u1, n1), rates[0] - rates[1], alpha, method, p_values)
 
-    # Fisher: given all hits, how many of them fall into the first sample.
-    total = (m1 + m2).astype(np.int64), (k1 + k2).astype(np.int64), m1.astype(np.int64)
-    greater, less = hypergeom.sf(k1 - 1, *total), hypergeom.cdf(k1, *total)
-    return Difference(
-        unwrap(np.asarray(k1 / m1 - k2 / m2)),
-        one.low - two.high,
-        one.high - two.low,
-        unwrap(np.asarray(greater)),
-        unwrap(np.asarray(less)),
-        level,
-        "two samples, exact",
+
+def difference_bounds(
+    hits: object, n: object, hits2: object, n2: object, *, unresolved: object = 0, unresolved2: object = 0, alpha: object = 0.05,
+    method: str = "region",
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return the ends of the interval of `difference` alone, without the search for p-values."""
+    low, high = difference(
+        hits, n, hits2, n2, unresolved=unresolved, unresolved2=unresolved2, alpha=alpha, method=method, p_values=False
     )
+    return low, high
 
 
-def paired_difference(only_first: object, only_second: object, n: object, *, alpha: object = 0.05) -> Difference:
-    """The difference of two rates over the same draws: only those that hit one and not the other count (McNemar).
+def paired_difference(
+    only_first: object, only_second: object, n: object, *, unresolved: object = 0, alpha: object = 0.05, method: str = "region",
+    p_values: bool = True,
+) -> Difference:  # fmt: skip
+    """Return the difference of two rates over the same draws, from those that hit one time and not the other.
 
     Parameters
     ----------
@@ -92,81 +106,67 @@ def paired_difference(only_first: object, only_second: object, n: object, *, alp
         Draws that hit under the first and not under the second, and the reverse.
     n : int or array
         All draws, also those on which both agree.
+    unresolved : int or array
+        Draws of which at least one answer is missing: each may favour the first, the second, or neither.
+    alpha, method, p_values
+        As for `difference`.
 
     Examples
     --------
-    >>> paired_difference(12, 2, 100).p_greater < 0.01
-    True
+    >>> found = paired_difference(12, 2, 100)
+    >>> round(found.low, 3), round(found.high, 3), found.p_value < 0.05
+    (0.018, 0.208, True)
     """
-    level = fraction(alpha, "alpha")
     (b, size), (c, _) = hits_of_n(only_first, n), hits_of_n(only_second, n)
-    if (b + c > size).any():
-        raise DesignError(
-            "more disagreements than draws", where="only_second", got=plain(c), remedy="each draw disagrees in one way at most"
-        )
-    one, two = interval(b, size, level / 2), interval(c, size, level / 2)
-    apart = np.maximum(b + c, 1.0)
-    greater = np.where(b + c > 0, at_least(b, apart, np.float64(0.5)), 1.0)
-    less = np.where(b + c > 0, at_least(c, apart, np.float64(0.5)), 1.0)
-    estimate = unwrap(np.asarray((b - c) / size))
-    return Difference(estimate, one.low - two.high, one.high - two.low, unwrap(greater), unwrap(less), level, "paired, exact")
+    b, c, size, missing = np.broadcast_arrays(b, c, size, counts(unresolved, "unresolved"))
+    most = b + c + missing
+    if (most > size).any():
+        what, remedy = "more disagreements and unresolved draws than draws", "n counts all draws, each in one way at most"
+        raise DesignError(what, where="only_second", got=plain(c), remedy=remedy)
+    estimate = np.asarray((b - c) / np.maximum(size - missing, 1.0))
+    return _found(Pairs, (b, b + c, most, size), (c, b + c, most, size), estimate, alpha, method, p_values)
 
 
-@dataclass(frozen=True)
-class Ablation:
-    """What relaxing a constraint does: the change of responsiveness, and whether the target became reachable."""
-
-    change: Difference
-    newly_reachable: bool
-    size_ratio: float | None
-
-    def __str__(self) -> str:
-        ratio = "" if self.size_ratio is None else f"; the relaxed set is {self.size_ratio:.3g} times as large"
-        new = "; the target was seen only after relaxing" if self.newly_reachable else ""
-        return f"relaxing changes responsiveness: {self.change}{new}{ratio}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the ablation."""
-        return {"change": self.change.to_dict(), "newly_reachable": self.newly_reachable, "size_ratio": self.size_ratio}
+def paired_difference_bounds(
+    only_first: object, only_second: object, n: object, *, unresolved: object = 0, alpha: object = 0.05, method: str = "region"
+) -> tuple[Any, Any]:
+    """Return the ends of the interval of `paired_difference` alone, without the search for p-values."""
+    low, high = paired_difference(only_first, only_second, n, unresolved=unresolved, alpha=alpha, method=method, p_values=False)
+    return low, high
 
 
-def relaxation(
-    relaxed: tuple[int, int],
-    original: tuple[int, int],
-    *,
-    sizes: tuple[float, float] | None = None,
-    inside: tuple[int, int] | None = None,
-    alpha: object = 0.05,
-) -> Ablation:
-    """The change of responsiveness when a constraint is relaxed; both sets sampled. It may be negative: more actions can dilute.
+def _found(
+    kind: type[TwoSamples] | type[Pairs], forward: tuple[Floats, ...], backward: tuple[Floats, ...], estimate: Floats, alpha: object,
+    method: str, p_values: bool,
+) -> Difference:  # fmt: skip
+    """Return the difference from the counts behind its lower end, and the same mirrored for its upper end; once per distinct row."""
+    level, how = fraction(alpha, "alpha"), one_of(method, "method", ("region", "rectangle"))
+    rows = np.concatenate([np.stack([column.ravel() for column in side], axis=1) for side in (forward, backward)])
+    distinct, where = np.unique(rows, axis=0, return_inverse=True)
+    problem = kind(distinct)
+    if how == "region":
+        low = search(problem, level / 2)
+        p = search(problem, None) if p_values else np.full(low.size, np.nan)
+    else:
+        low, p = _rectangle(problem, level)
+    # Both are on the safe side of one curve; where the search left a gap between them, the bound decides.
+    p = np.where(low > 0, np.minimum(p, np.nextafter(level / 2, 0)), np.maximum(p, level / 2))
+    lows, ps = (part[where.ravel()].reshape(2, *estimate.shape) for part in (low, p))
+    name = f"{'pairs' if kind is Pairs else 'two samples'}, exact {'region' if how == 'region' else 'intervals'}"
+    return Difference(unwrap(estimate), unwrap(lows[0]), unwrap(-lows[1]), unwrap(ps[0]), unwrap(ps[1]), level, name)
 
-    Parameters
-    ----------
-    relaxed, original : (hits, n)
-        Draws from the relaxed and from the original set.
-    sizes : (relaxed, original), optional
-        Sizes of the two sets, where they are counted.
-    inside : (inside, checked), optional
-        Of so many draws from the original set that were checked, how many the relaxed set allows; all, if it is a relaxation.
 
-    Examples
-    --------
-    >>> relaxation((30, 100), (0, 100)).newly_reachable
-    True
-    """
-    for name, pair in (("relaxed", relaxed), ("original", original)):
-        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise DesignError(f"{name} must be a pair of hits and draws", where=name, got=pair, remedy="(hits, n)")
-    refused = "the relaxed set is not a superset of the original one, so this is no relaxation"
-    ratio = None
-    if sizes is not None:
-        large, small = number(sizes[0], "sizes[0]"), number(sizes[1], "sizes[1]")
-        if not 0 < small <= large:
-            raise DesignError(refused, where="sizes", got=sizes, remedy="remove or loosen a constraint; add none")
-        ratio = large / small
-    if inside is not None:
-        allowed, checked = (float(part) for part in (counts(inside[0], "inside[0]"), counts(inside[1], "inside[1]")))
-        if allowed < checked:
-            raise DesignError(refused, where="inside", got=inside, remedy="remove or loosen a constraint; add none")
-    change = difference(relaxed[0], relaxed[1], original[0], original[1], alpha=alpha)
-    return Ablation(change, bool(relaxed[0] > 0 and original[0] == 0), ratio)
+def _rectangle(problem: TwoSamples | Pairs, alpha: float) -> tuple[Floats, Floats]:
+    """Return the least difference over two exact intervals, and the error at which it is 0."""
+    k1, n1, k2, n2 = problem.rows.T
+    each = float(-np.expm1(np.log1p(-alpha) / 2)) / 2  # independent samples
+    if isinstance(problem, Pairs):  # both kinds of disagreement, at alpha / 2 each
+        n1, k2, each = n2, k2 - k1, alpha / 4
+    below, above = np.zeros(k1.shape), np.ones(k1.shape)
+    for _ in range(60):  # where the first tail, which rises in the rate, meets the second, which falls
+        middle = (below + above) / 2
+        risen = at_least(k1, n1, middle) >= at_most(k2, n2, middle)
+        below, above = np.where(risen, below, middle), np.where(risen, middle, above)
+    tail = np.maximum(at_least(k1, n1, above), at_most(k2, n2, above))
+    p = np.minimum(1.0, 2 * tail) if isinstance(problem, Pairs) else np.where(tail < 0.5, 2 * tail * (1 - tail), 1.0)
+    return invert_at_least(k1, n1, each) - invert_at_most(k2, n2, each), p

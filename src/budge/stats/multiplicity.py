@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from budge.errors import DesignError
-from budge.stats._checks import Floats, fraction, one_of, percent, plain, unwrap
+from budge.stats._checks import Floats, Record, fraction, one_of, percent, refuse_first, unwrap
 
 __all__ = ["FamilyVerdict", "adjust", "certify", "flag"]
 
@@ -20,7 +20,7 @@ METHODS = ("bh", "by", "holm", "bonferroni", "none")
 
 
 def p_values_of(values: object, where: str = "p_values") -> Floats:
-    """P-values in [0, 1] as an array of at least one dimension; missing ones are refused."""
+    """Return p-values in [0, 1] as an array of at least one dimension; missing ones are refused."""
     if isinstance(values, (str, bytes, dict)):
         raise DesignError("p-values must be numbers", where=where, got=values, remedy="pass an array of p-values")
     try:
@@ -32,20 +32,12 @@ def p_values_of(values: object, where: str = "p_values") -> Floats:
         raise DesignError("p-values must be numbers", where=where, got=values, remedy="pass an array of p-values") from None
     if p.shape[-1] == 0:
         raise DesignError("an empty family: there is nothing to test", where=where, got=values, remedy="give at least one member")
-    bad = ~((p >= 0) & (p <= 1))
-    if bad.any():
-        i = int(np.flatnonzero(bad.ravel())[0])
-        raise DesignError(
-            "a p-value must lie between 0 and 1",
-            where=f"{where}[{i}]",
-            got=p.ravel()[i].item(),
-            remedy="leave out what was not tested",
-        )
+    refuse_first(~((p >= 0) & (p <= 1)), p, "a p-value must lie between 0 and 1", where, "leave out what was not tested")
     return p
 
 
 def adjust(p_values: object, method: str = "bh") -> Floats:
-    """Adjusted p-values along the last axis, in the order they came.
+    """Return adjusted p-values along the last axis, in the order they came.
 
     Parameters
     ----------
@@ -79,7 +71,7 @@ def adjust(p_values: object, method: str = "bh") -> Floats:
 
 
 @dataclass(frozen=True)
-class FamilyVerdict:
+class FamilyVerdict(Record):
     """The verdict over a family of interaction models, for one person or for each of many."""
 
     question: str
@@ -97,13 +89,9 @@ class FamilyVerdict:
         yes = what if self.rejected else f"not shown that {what}"
         return f"{yes} (p = {self.p_value:.3g}, {self.members} members, alpha {percent(self.alpha)}, {self.method})"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the verdict."""
-        return {name: plain(getattr(self, name)) for name in ("question", "p_value", "rejected", "members", "alpha", "method")}
-
 
 def flag(p_values: object, alpha: object = 0.05, *, method: str = "holm") -> FamilyVerdict:
-    """Does some member of the family reject? The smallest adjusted p-value against alpha (App. SensAnalysis, Flag).
+    """Return whether some member of the family rejects: the smallest adjusted p-value against alpha (App. SensAnalysis, Flag).
 
     Members run along the last axis; leading axes are people.
 
@@ -119,7 +107,7 @@ def flag(p_values: object, alpha: object = 0.05, *, method: str = "holm") -> Fam
 
 
 def certify(p_values: object, alpha: object = 0.05) -> FamilyVerdict:
-    """Does every member of the family reject? The largest raw p-value against alpha (App. SensAnalysis, Certify).
+    """Return whether every member of the family rejects: the largest raw p-value against alpha (App. SensAnalysis, Certify).
 
     An intersection-union test: no correction is due, because all members have to reject.
 

@@ -1,4 +1,4 @@
-"""How many draws: for a test to be possible, for a width, for a power.
+"""How many draws: for a test to be possible, for a width, for a power; and what a given number of draws can show.
 
 Everything is found by evaluating the exact tails, never by a normal approximation or by logarithms alone.
 """
@@ -7,23 +7,36 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from budge.errors import DesignError
-from budge.stats._checks import Claim, Floats, claim_of, fraction, percent, plain, whole
-from budge.stats.power import rejecting_counts, surprises
+from budge.stats._checks import Claim, Floats, Record, asked, fraction, percent, whole
+from budge.stats.power import rejecting_counts, solve_rate, surprises
 from budge.stats.tails import invert_at_least, invert_at_most
 
-__all__ = ["PowerPlan", "check_n", "min_samples", "rate_at", "samples_for_power", "samples_for_width"]
+if TYPE_CHECKING:
+    from budge.report.figures import Figure
+
+__all__ = [
+    "Margin",
+    "PowerPlan",
+    "check_n",
+    "detectable_margin",
+    "min_samples",
+    "provable_threshold",
+    "rate_at",
+    "samples_for_power",
+    "samples_for_width",
+]
 
 _MOST = 20_000_000  # draws that a plan for power looks at; beyond it the margin is called too small
 _RUN = 32
 
 
 def min_samples(threshold: object = 0.1, alpha: object = 0.05, *, claim: str = "below") -> int:
-    """The smallest number of draws that can establish the claim at all (Rem. MinSampSize).
+    """Return the smallest number of draws that can establish the claim at all (Rem. MinSampSize).
 
     For `below` that is the first n with (1 - threshold)^n < alpha: no hit in n draws. For `above`, all of n draws hit.
 
@@ -32,16 +45,11 @@ def min_samples(threshold: object = 0.1, alpha: object = 0.05, *, claim: str = "
     >>> min_samples(0.1, 0.05), min_samples(0.01, 0.05), min_samples(0.5, 0.25)
     (29, 299, 3)
     """
-    tau, level = fraction(threshold, "threshold"), fraction(alpha, "alpha")
-    side = claim_of(claim)
+    tau, level, side = asked(threshold, alpha, claim)
     guess = math.log(level) / (math.log1p(-tau) if side == "below" else math.log(tau))
     if guess > 2**52:
-        raise DesignError(
-            "no practical number of draws can reject",
-            where="threshold",
-            got=threshold,
-            remedy="move the threshold away from the end",
-        )
+        remedy = "move the threshold away from the end"
+        raise DesignError("no practical number of draws can reject", where="threshold", got=threshold, remedy=remedy)
     n = max(1, int(guess) - 2)  # logs only point to the place; the tail decides
     while n > 1 and _can_reject(n - 1, tau, level, side):
         n -= 1
@@ -64,15 +72,13 @@ def check_n(n: object, *, threshold: object = 0.1, alpha: object = 0.05, claim: 
     """
     size, least = whole(n, "n"), min_samples(threshold, alpha, claim=claim)
     if size < least:
-        best = "no hit" if claim == "below" else "nothing but hits"
-        raise DesignError(
-            f"cannot reject even with {best}; needs at least {least}", where="n", got=n, remedy=f"draw {least} or more"
-        )
+        what = f"cannot reject even with {'no hit' if claim == 'below' else 'nothing but hits'}; needs at least {least}"
+        raise DesignError(what, where="n", got=n, remedy=f"draw {least} or more")
     return size
 
 
 def samples_for_width(width: object = 0.1, alpha: object = 0.05) -> int:
-    """The smallest n whose interval is at most `width` wide, whatever is seen (Prop. Certify).
+    """Return the smallest n whose interval is at most `width` wide, whatever is seen (Prop. Certify).
 
     Examples
     --------
@@ -100,8 +106,10 @@ def _worst_width(n: int, alpha: float) -> float:
 
 
 @dataclass(frozen=True)
-class PowerPlan:
+class PowerPlan(Record):
     """How many draws give the power asked for: `first`, and `stable` from which on it holds for every larger n."""
+
+    derived = ("n", "margin")
 
     first: int
     stable: int
@@ -113,8 +121,8 @@ class PowerPlan:
 
     @property
     def n(self) -> int:
-        """The number to use: the stable one."""
-        return self.stable
+        """The number to use: the first. n is fixed in advance, so its power is exactly that; `stable` is for an n that may grow."""
+        return self.first
 
     @property
     def margin(self) -> float:
@@ -122,48 +130,30 @@ class PowerPlan:
         return abs(self.threshold - self.rate)
 
     def __int__(self) -> int:
-        return self.stable
+        return self.first
 
     __index__ = __int__
 
     def __str__(self) -> str:
         sign = "<" if self.claim == "below" else ">"
-        dips = "" if self.first == self.stable else f" ({self.first} is the first n that does, but some larger ones do not)"
+        dips = "" if self.first == self.stable else f"; some larger n have less power, every n from {self.stable} on has it"
         return (
-            f"{self.stable} draws show rho {sign} {self.threshold:g} with probability at least {percent(self.power)} "
+            f"{self.first} draws show rho {sign} {self.threshold:g} with probability at least {percent(self.power)} "
             f"if rho is {self.rate:g}, at alpha {self.alpha:g}{dips}"
         )
 
-    def _repr_html_(self) -> str:
-        from budge.report.figures import power_curve
-        from budge.report.notebook import show_html
-        from budge.stats.curves import power_curve as curve
+    def plot(self) -> Figure:
+        """Return the power curve as a figure."""
+        from budge.stats.curves import power_curve
 
-        def figure() -> Any:
-            return power_curve(
-                curve(threshold=self.threshold, rate=self.rate, alpha=self.alpha, power=self.power, claim=self.claim)
-            )
-
-        return show_html(str(self), figure=figure)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the plan."""
-        return {
-            name: plain(getattr(self, name))
-            for name in ("first", "stable", "n", "threshold", "rate", "margin", "alpha", "power", "claim")
-        }
+        return power_curve(threshold=self.threshold, rate=self.rate, alpha=self.alpha, power=self.power, claim=self.claim).plot()
 
 
 def samples_for_power(
-    threshold: object = 0.1,
-    rate: object = None,
-    *,
-    margin: object = None,
-    alpha: object = 0.05,
-    power: object = 0.95,
+    threshold: object = 0.1, rate: object = None, *, margin: object = None, alpha: object = 0.05, power: object = 0.95,
     claim: str = "below",
-) -> PowerPlan:
-    """The number of draws with which the test succeeds with the given power (Eq. PowerAnalysis).
+) -> PowerPlan:  # fmt: skip
+    """Return the number of draws with which the test succeeds with the given power (Eq. PowerAnalysis).
 
     Parameters
     ----------
@@ -180,24 +170,15 @@ def samples_for_power(
     >>> plan.first, plan.stable
     (79, 85)
     """
-    tau, level, target, side = (
-        fraction(threshold, "threshold"),
-        fraction(alpha, "alpha"),
-        fraction(power, "power"),
-        claim_of(claim),
-    )
+    (tau, level, side), target = asked(threshold, alpha, claim), fraction(power, "power")
     at = rate_at(tau, rate, margin, side)
     least = min_samples(tau, level, claim=side)
     if at in (0, 1):  # no surprise is possible: power is 1 as soon as the test can reject
         return PowerPlan(least, least, tau, at, level, target, side)
     enough = _enough(tau, at, level, 1 - target)
     if enough > _MOST:
-        raise DesignError(
-            f"more than {_MOST:,} draws: the margin is too small",
-            where="margin",
-            got=abs(tau - at),
-            remedy="ask for a larger margin or less power",
-        )
+        what, remedy = f"more than {_MOST:,} draws: the margin is too small", "ask for a larger margin or less power"
+        raise DesignError(what, where="margin", got=abs(tau - at), remedy=remedy)
     n = _undecided(least, enough, tau, at, level, target, side)
     if not n.size:  # every size that can reject at all has the power
         return PowerPlan(least, least, tau, at, level, target, side)
@@ -209,7 +190,7 @@ def samples_for_power(
 
 
 def _undecided(least: int, enough: int, tau: float, at: float, alpha: float, target: float, claim: Claim) -> Floats:
-    """The sizes whose power has to be computed one by one.
+    """Return the sizes whose power has to be computed one by one.
 
     The critical count grows with n, so over a run a..b the power is at most P(at most c(b) of a) and at least
     P(at most c(a) of b). Runs that these two bounds decide are left out: all of them fail, or all succeed.
@@ -228,34 +209,25 @@ def _undecided(least: int, enough: int, tau: float, at: float, alpha: float, tar
 
 
 def rate_at(threshold: float, rate: object, margin: object, claim: Claim) -> float:
-    """The rate that a plan aims at, given itself or as a margin from the threshold, on the claim's side of it."""
+    """Return the rate that a plan aims at, given itself or as a margin from the threshold, on the claim's side of it."""
     if (rate is None) == (margin is None):
         raise DesignError("give either rate or margin", where="rate", got=(rate, margin), remedy="rate=0.05, or margin=0.05")
     room = threshold if claim == "below" else 1 - threshold
     if rate is None:
         delta = fraction(margin, "margin")
         if delta >= room:
-            limit = "the threshold" if claim == "below" else "1 - threshold"
-            raise DesignError(
-                f"margin must be smaller than {limit} = {room:g}",
-                where="margin",
-                got=margin,
-                remedy=f"choose it inside (0, {room:g})",
-            )
+            what = f"margin must be smaller than {'the threshold' if claim == 'below' else '1 - threshold'} = {room:g}"
+            raise DesignError(what, where="margin", got=margin, remedy=f"choose it inside (0, {room:g})")
         return threshold - delta if claim == "below" else threshold + delta
     at = fraction(rate, "rate", zero=True, one=True)
     if (at >= threshold) if claim == "below" else (at <= threshold):
-        raise DesignError(
-            f"rate is not {claim} the threshold {threshold:g}: the claim is false there, so no number of draws has power",
-            where="rate",
-            got=rate,
-            remedy=f"choose a rate {claim} {threshold:g}",
-        )
+        what = f"rate is not {claim} the threshold {threshold:g}: the claim is false there, so no number of draws has power"
+        raise DesignError(what, where="rate", got=rate, remedy=f"choose a rate {claim} {threshold:g}")
     return at
 
 
 def _enough(null: float, truth: float, alpha: float, beta: float) -> int:
-    """A number of draws from which on the power is reached for certain, by the Chernoff bound on both tails.
+    """Return a number of draws from which on the power is reached for certain, by the Chernoff bound on both tails.
 
     For any x between truth and null, "at most n x hits" has probability at most exp(-n kl(x, null)) under the null and its
     complement at most exp(-n kl(x, truth)) under the truth. Both shrink with n, so every n past the point where they are below
@@ -274,3 +246,55 @@ def _enough(null: float, truth: float, alpha: float, beta: float) -> int:
             high = x
     worst = min(kl(x, null) / math.log(1 / alpha), kl(x, truth) / math.log(1 / beta))
     return _MOST + 1 if worst <= 1.0 / _MOST else math.ceil(1 / worst) + 2
+
+
+@dataclass(frozen=True)
+class Margin(Record):
+    """The margin that a given number of draws can detect."""
+
+    derived = ("margin",)
+
+    n: int
+    threshold: float
+    rate: float
+    alpha: float
+    power: float
+    claim: Claim
+
+    @property
+    def margin(self) -> float:
+        """The smallest distance from the threshold that is detected with the power."""
+        return abs(self.threshold - self.rate)
+
+    def __float__(self) -> float:
+        return self.margin
+
+    def __str__(self) -> str:
+        shown = f"rho {self.claim} {self.threshold:g} is shown with probability {percent(self.power)} if rho is {self.rate:.4g}"
+        return f"{self.n} draws detect a margin of {self.margin:.4g}: {shown}"
+
+
+def detectable_margin(
+    n: object, *, threshold: object = 0.1, alpha: object = 0.05, power: object = 0.95, claim: str = "below"
+) -> Margin:
+    """Return the smallest margin that n draws detect with the given power: Eq. PowerAnalysis solved for the rate.
+
+    Examples
+    --------
+    >>> print(detectable_margin(85, threshold=0.4))
+    85 draws detect a margin of 0.1654: rho below 0.4 is shown with probability 95 % if rho is 0.2346
+    """
+    (tau, level, side), target = asked(threshold, alpha, claim), fraction(power, "power")
+    size = check_n(n, threshold=tau, alpha=level, claim=side)
+    return Margin(size, tau, solve_rate(size, tau, level, target, side), level, target, side)
+
+
+def provable_threshold(n: object, *, alpha: object = 0.05) -> float:
+    """Return the threshold that n draws without a hit are just short of proving: the bound 1 - alpha^(1/n).
+
+    Examples
+    --------
+    >>> round(provable_threshold(30), 4)
+    0.095
+    """
+    return float(invert_at_most(np.asarray(0.0), np.asarray(float(whole(n, "n"))), fraction(alpha, "alpha")))

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from scipy.special import betainccinv, betaincinv, ndtri
 
-from budge.stats._checks import Claim, Floats, claim_of, counts, fraction, fractions, unwrap
+from budge.stats._checks import Claim, Floats, asked, counts, fractions, unwrap
 from budge.stats.tails import at_least, at_most
 
 __all__ = ["critical_hits", "power", "rejecting_counts", "solve_rate", "surprises"]
 
 
 def rejecting_counts(n: Floats, threshold: float, alpha: float, claim: Claim = "below") -> Floats:
-    """For each n, the largest count of surprises that still rejects; -1 where not even 0 does.
+    """Return, for each n, the largest count of surprises that still rejects; -1 where not even 0 does.
 
     A surprise is a hit for `below` (the largest k with P(K <= k) < alpha at the threshold) and a miss for `above`.
 
@@ -50,13 +50,13 @@ def rejecting_counts(n: Floats, threshold: float, alpha: float, claim: Claim = "
 
 
 def surprises(j: Floats, n: Floats, rate: float | Floats, claim: Claim) -> Floats:
-    """P(at most j surprises) at the rate: hits for `below`, misses for `above`; the tails of the p-value itself."""
+    """Return P(at most j surprises) at the rate: hits for `below`, misses for `above`; the tails of the p-value itself."""
     at = np.asarray(rate, float)
     return at_most(j, n, at) if claim == "below" else at_least(n - j, n, at)
 
 
 def critical_hits(n: object, threshold: object, *, alpha: object = 0.05, claim: str = "below") -> Any:
-    """The last count that still establishes the claim: at most so many hits for `below`, at least so many for `above`.
+    """Return the last count that still establishes the claim: at most so many hits for `below`, at least so many for `above`.
 
     -1 for `below`, n + 1 for `above`, where no count does.
 
@@ -67,13 +67,13 @@ def critical_hits(n: object, threshold: object, *, alpha: object = 0.05, claim: 
     >>> critical_hits(28, 0.1)
     -1
     """
-    size, tau, level, side = counts(n, "n", least=1), fraction(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
+    size, (tau, level, side) = counts(n, "n", least=1), asked(threshold, alpha, claim)
     found = rejecting_counts(size.ravel(), tau, level, side).reshape(size.shape)
     return unwrap((found if side == "below" else size - found).astype(np.int64))
 
 
 def power(n: object, threshold: object, rate: object, *, alpha: object = 0.05, claim: str = "below") -> Any:
-    """The exact probability that n draws establish the claim, if responsiveness is `rate` (Eq. PowerAnalysis).
+    """Return the exact probability that n draws establish the claim, if responsiveness is `rate` (Eq. PowerAnalysis).
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def power(n: object, threshold: object, rate: object, *, alpha: object = 0.05, c
     >>> round(power(79, 0.4, 0.227), 4), round(power(81, 0.4, 0.227), 4)
     (0.9574, 0.944)
     """
-    size, tau, level, side = counts(n, "n", least=1), fraction(threshold, "threshold"), fraction(alpha, "alpha"), claim_of(claim)
+    size, (tau, level, side) = counts(n, "n", least=1), asked(threshold, alpha, claim)
     at = fractions(rate, "rate", zero=True, one=True)
     k = rejecting_counts(size.ravel(), tau, level, side).reshape(size.shape)
     return unwrap(np.asarray(surprises(k, size, at, side)))
 
 
 def solve_rate(n: int, threshold: float, alpha: float, power: float, claim: Claim) -> float:
-    """The rate nearest to the threshold at which n draws still have the power."""
+    """Return the rate nearest to the threshold at which n draws still have the power."""
     k = rejecting_counts(np.array([n], float), threshold, alpha, claim)[0]
     if claim == "below":
         return min(float(betainccinv(k + 1, n - k, power)), threshold)

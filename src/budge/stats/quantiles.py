@@ -4,58 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from budge.errors import DesignError
-from budge.stats._checks import fraction, percent
+from budge.stats._checks import Record, fraction, percent, values_of, whole
 from budge.stats.binomial import Interval
-from budge.stats.bounded import bounded_mean, values_of
+from budge.stats.bounded import bounded_mean
 from budge.stats.tails import at_least, at_most
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["HowMuch", "how_much", "how_much_exactly", "quantile_interval", "quantile_ranks"]
+__all__ = ["HowMuch", "how_much", "how_much_exactly", "quantile_interval"]
 
 
-def quantile_ranks(n: int, q: float, alpha: float) -> tuple[int, int]:
-    """Ranks l and u (from 1) with P(K < l) <= alpha/2 and P(K >= u) <= alpha/2 for K ~ Binomial(n, q).
+def quantile_interval(values: object, q: object = 0.5, *, unresolved: object = 0, alpha: object = 0.05) -> Interval:
+    """Return an interval for the q-quantile from order statistics: valid for every distribution, with ties or without.
 
-    0 and n + 1 stand for "no rank is far enough out".
-    """
-    k = np.arange(n + 1, dtype=float)
-    size, at = np.float64(n), np.float64(q)
-    below = int((at_most(k, size, at) <= alpha / 2).sum())  # P(K <= l - 1) is small enough for l = below
-    above = int((at_least(k, size, at) > alpha / 2).sum())  # the first rank at which P(K >= u) is small enough
-    return below, above
-
-
-def quantile_interval(values: object, q: object = 0.5, *, alpha: object = 0.05) -> Interval:
-    """An interval for the q-quantile from order statistics: valid for every distribution, with ties or without.
-
-    An end is infinite where n draws are too few for any finite one.
+    Parameters
+    ----------
+    values : array
+        Draws that have an answer; the estimate is their quantile.
+    q : float
+        Which quantile, between 0 and 1.
+    unresolved : int
+        Further draws without an answer. They count as the smallest values for the low end and as the largest for the high end, so the interval
+        holds for every way to fill them in. An end is infinite where the draws are too few for any finite one.
 
     Examples
     --------
     >>> print(quantile_interval(range(1, 101), 0.5))
     50 (between 40 and 61 at 95 %, order statistics)
+    >>> quantile_interval(range(1, 101), 0.5, unresolved=3)[0]
+    39.0
     """
     x, at, level = np.sort(values_of(values)), fraction(q, "q"), fraction(alpha, "alpha")
-    n = x.size
-    l_rank, u_rank = quantile_ranks(n, at, level)
-    low = float(x[l_rank - 1]) if l_rank >= 1 else -np.inf
-    high = float(x[u_rank - 1]) if u_rank <= n else np.inf
+    missing = whole(unresolved, "unresolved", least=0)
+    n = x.size + missing
+    k, size, share = np.arange(n + 1.0), np.float64(n), np.float64(at)
+    first = int((at_most(k, size, share) <= level / 2).sum())  # the last rank, from 1, with P(Binomial(n, q) < rank) <= alpha / 2
+    last = int((at_least(k, size, share) > level / 2).sum())  # the first rank with P(Binomial(n, q) >= rank) <= alpha / 2
+    low = float(x[first - missing - 1]) if first > missing else -np.inf
+    high = float(x[last - 1]) if last <= x.size else np.inf
     return Interval(float(np.quantile(x, at, method="inverted_cdf")), low, high, level, "order statistics")
 
 
 @dataclass(frozen=True)
-class HowMuch:
+class HowMuch(Record):
     """The change of a numeric output over reachable points: quantiles, and the mean where a range is known.
 
-    Where every point was listed (`exact`) nothing is uncertain: both ends of each are the number itself, apart only where
-    `unresolved` points have no answer.
+    `n` counts all points, also the `unresolved` ones without an answer. Where every point was listed (`exact`) nothing is uncertain: both ends
+    of each number are the number itself, apart only where answers are missing.
     """
 
     n: int
@@ -66,52 +67,29 @@ class HowMuch:
     unresolved: int = 0
 
     def __str__(self) -> str:
+        gaps = f"; {self.unresolved:,} have no answer, and the ends hold for every way to fill them" if self.unresolved else ""
         if self.exact:
-            gaps = f"; {self.unresolved:,} have no answer, and the ends hold for every way to fill them" if self.unresolved else ", exactly"
-            lines = [f"over all {self.n:,} reachable points{gaps}:"]
-            lines += [f"  {percent(q)} of changes are at most {_known(found)}" for q, found in self.quantiles.items()]
-            return "\n".join(lines + ([f"  the mean change is {_known(self.mean)}"] if self.mean is not None else []))
-        lines = [f"over {self.n} draws, all intervals together at {percent(1 - self.alpha)}:"]
-        lines += [
-            f"  {percent(q)} of changes are at most {found.estimate:.4g} (between {found.low:.4g} and {found.high:.4g})"
-            for q, found in self.quantiles.items()
-        ]
-        if self.mean is not None:
-            lines.append(f"  the mean change is {self.mean.estimate:.4g} (between {self.mean.low:.4g} and {self.mean.high:.4g})")
+            lines = [f"over all {self.n:,} reachable points{gaps or ', exactly'}:"]
+        else:
+            lines = [f"over {self.n} draws{gaps}, all intervals together at {percent(1 - self.alpha)}:"]
+        rows = [(f"{percent(q)} of changes are at most", found) for q, found in self.quantiles.items()]
+        for name, found in [*rows, *([("the mean change is", self.mean)] if self.mean is not None else [])]:
+            known = self.exact and found.low == found.high
+            lines.append(f"  {name} {found.estimate:.4g}" + ("" if known else f" (between {found.low:.4g} and {found.high:.4g})"))
         return "\n".join(lines)
 
     def plot(self) -> Figure:
-        """A figure: the quantiles with their intervals."""
+        """Return a figure: the quantiles with their intervals."""
         from budge.report.figures import how_much as drawn
 
         return drawn(self)
-
-    def _repr_html_(self) -> str:
-        from budge.report.notebook import show_html
-
-        return show_html(str(self), figure=self.plot)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the change."""
-        return {
-            "n": self.n,
-            "quantiles": {str(q): found.to_dict() for q, found in self.quantiles.items()},
-            "mean": None if self.mean is None else self.mean.to_dict(),
-            "alpha": self.alpha,
-            "exact": self.exact,
-            "unresolved": self.unresolved,
-        }
-
-
-def _known(found: Interval) -> str:
-    return f"{found.estimate:.4g}" + ("" if found.low == found.high else f" (between {found.low:.4g} and {found.high:.4g})")
 
 
 def how_much_exactly(
     changes: object, *, weights: object = None, unresolved: float = 0.0, lost: int = 0, quantiles: Sequence[float] = (0.1, 0.5, 0.9),
     alpha: object = 0.05,
 ) -> HowMuch:  # fmt: skip
-    """Quantiles and mean of a change that is known at every point; no interval, for nothing was drawn.
+    """Return quantiles and mean of a change that is known at every point; no interval, for nothing was drawn.
 
     Parameters
     ----------
@@ -127,13 +105,13 @@ def how_much_exactly(
     (1.0, 2.0)
     """
     x, level = values_of(changes, "changes"), fraction(alpha, "alpha")
-    w = np.full(x.size, (1.0 - unresolved) / x.size) if weights is None else np.asarray(weights, dtype=float)
+    w = np.full(x.size, 1.0 / x.size) if weights is None else np.asarray(weights, dtype=float)
     w = w * ((1.0 - unresolved) / w.sum())
     order = np.argsort(x, kind="stable")
     x, reached = x[order], np.cumsum(w[order])
 
     def at(q: float, ahead: float) -> float:
-        """The smallest value up to which a share q lies, where `ahead` lies before all values."""
+        """Return the smallest value up to which a share q lies, where `ahead` lies before all values."""
         if ahead and q <= ahead + 1e-12:
             return -np.inf
         k = int(np.searchsorted(reached, q - ahead - 1e-12))
@@ -143,17 +121,25 @@ def how_much_exactly(
     for q in (fraction(q, "quantiles") for q in quantiles):
         found[q] = Interval(at(q * (1.0 - unresolved), 0.0), at(q, unresolved), at(q, 0.0), level, "every point listed")
     mean = float(np.dot(x, w[order]))
-    return HowMuch(x.size + lost, found, None if lost else Interval(mean, mean, mean, level, "every point listed"), level, True, lost)
+    known = None if lost else Interval(mean, mean, mean, level, "every point listed")
+    return HowMuch(x.size + lost, found, known, level, True, lost)
 
 
 def how_much(
-    changes: object,
-    *,
-    quantiles: Sequence[float] = (0.1, 0.5, 0.9),
-    value_range: tuple[float, float] | None = None,
+    changes: object, *, unresolved: object = 0, quantiles: Sequence[float] = (0.1, 0.5, 0.9), value_range: tuple[float, float] | None = None,
     alpha: object = 0.05,
-) -> HowMuch:
-    """Quantiles of the change of an output, and its mean if the range of the change is known; all intervals hold together.
+) -> HowMuch:  # fmt: skip
+    """Return quantiles of the change of an output, and its mean if the range of the change is known; all intervals hold together.
+
+    Parameters
+    ----------
+    changes : array
+        The change at each draw that has an answer, in the order drawn.
+    unresolved : int
+        Further draws without an answer. They are not dropped: every interval holds for every way to fill them in, the estimates are those of
+        the answered draws.
+    quantiles, value_range
+        Which quantiles; and the range that no change can leave, for the mean.
 
     Examples
     --------
@@ -162,16 +148,15 @@ def how_much(
     >>> sorted(found.quantiles), 0.0 in found.mean
     ([0.1, 0.5, 0.9], True)
     """
-    x, level = values_of(changes, "changes"), fraction(alpha, "alpha")
+    x, level, missing = values_of(changes, "changes"), fraction(alpha, "alpha"), whole(unresolved, "unresolved", least=0)
     if value_range is not None and (isinstance(value_range, str) or np.size(value_range) != 2):
         raise DesignError("value_range must be a pair", where="value_range", got=value_range, remedy="(low, high)")
     levels = [fraction(q, "quantiles") for q in quantiles]
     parts = len(levels) + (value_range is not None)
     if not parts:
-        raise DesignError(
-            "nothing asked for", where="quantiles", got=quantiles, remedy="ask for a quantile, or give the range for the mean"
-        )
+        remedy = "ask for a quantile, or give the range for the mean"
+        raise DesignError("nothing asked for", where="quantiles", got=quantiles, remedy=remedy)
     each = level / parts
-    found = {q: quantile_interval(x, q, alpha=each) for q in levels}
-    mean = None if value_range is None else bounded_mean(x, value_range[0], value_range[1], alpha=each)
-    return HowMuch(x.size, found, mean, level)
+    found = {q: quantile_interval(x, q, unresolved=missing, alpha=each) for q in levels}
+    mean = None if value_range is None else bounded_mean(x, value_range[0], value_range[1], unresolved=missing, alpha=each)
+    return HowMuch(x.size + missing, found, mean, level, unresolved=missing)

@@ -18,14 +18,14 @@ __all__ = ["at_least", "at_most", "invert_at_least", "invert_at_most"]
 
 
 def _all_miss(p: Floats, n: Floats) -> Floats:
-    """(1-p)^n. By plain evaluation where that is exact enough, through log1p where 1-p would lose digits of a small p."""
+    """Return (1-p)^n: by plain evaluation where that is exact enough, through log1p where 1-p would lose digits of a small p."""
     miss = 1.0 - p
     with np.errstate(divide="ignore"):
         return np.where((1.0 - miss == p) | ((n <= 1000) & (p >= 0.01)), miss**n, np.exp(n * np.log1p(-p)))
 
 
 def at_most(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
-    """P(K <= k) for K ~ Binomial(n, p), elementwise.
+    """Return P(K <= k) for K ~ Binomial(n, p), elementwise.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def at_most(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
 
 
 def at_least(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
-    """P(K >= k) for K ~ Binomial(n, p), elementwise."""
+    """Return P(K >= k) for K ~ Binomial(n, p), elementwise."""
     k, n, p = np.broadcast_arrays(np.asarray(k, float), np.asarray(n, float), np.asarray(p, float))
     inside = (k > 0) & (k <= n)
     a, b = np.where(inside, k, 1.0), np.where(inside, n - k + 1.0, 1.0)
@@ -52,7 +52,7 @@ def at_least(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
 
 
 def invert_at_most(k: Floats, n: Floats, level: float) -> Floats:
-    """The largest p at which P(K <= k) >= level: the upper bound of Prop. Testing.
+    """Return the largest p at which P(K <= k) >= level: the upper bound of Prop. Testing.
 
     It is found on the grid of floats from SciPy's quantile on, so that ``bound < threshold`` and ``p_value < level`` are
     the same statement and not two roundings of it.
@@ -64,7 +64,7 @@ def invert_at_most(k: Floats, n: Floats, level: float) -> Floats:
 
 
 def invert_at_least(k: Floats, n: Floats, level: float) -> Floats:
-    """The smallest p at which P(K >= k) >= level: the lower bound of Prop. Certify."""
+    """Return the smallest p at which P(K >= k) >= level: the lower bound of Prop. Certify."""
     safe = np.where(k > 0, k, 1.0)
     guess = np.asarray(betaincinv(safe, n - safe + 1.0, level), np.float64)
     # The smallest float that holds is the one after the largest that does not.
@@ -73,7 +73,7 @@ def invert_at_least(k: Floats, n: Floats, level: float) -> Floats:
 
 
 def _last(guess: Floats, holds: Callable[[Floats], NDArray[np.bool_]]) -> Floats:
-    """The largest float near the guess for which `holds` is true, given that it is true to the left and false to the right.
+    """Return the largest float near the guess for which `holds` is true, given that it is true to the left and false to the right.
 
     Floats in (0, 1) are ordered like their bit patterns read as integers, so bisection runs over the integers.
     Written by hand: no library inverts to the last bit. Where no change of sign is found the guess stands.

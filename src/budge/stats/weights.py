@@ -1,206 +1,160 @@
-"""Weighted draws: actions drawn from another distribution q, made to speak for p by the weights p/q.
+"""Weighted draws: actions drawn from another distribution q, turned into evidence about p by the weights p/q.
 
-Clopper-Pearson does not apply to weighted draws. The bounds here bet (see `bounded`), with the largest possible weight known
-beforehand.
+Clopper-Pearson does not apply to weighted draws. The evidence is that of `budge.stats.evidence`, with weight times hit in place of the hit and
+the largest *possible* weight known beforehand; the largest weight seen would make the bounds wrong.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from budge.errors import DesignError
-from budge.stats._checks import Claim, Floats, claim_of, fraction, number, percent, plain
-from budge.stats.bounded import lower_mean, values_of
+from budge.stats._checks import Claim, Floats, fraction, number, refuse_first, values_of
+from budge.stats.binomial import Interval
+from budge.stats.evidence import ANYTIME, solve
 
-__all__ = ["Weighted", "effective_sample_size", "importance_weights", "weight_bound", "weighted"]
+__all__ = ["Heavy", "effective_sample_size", "weighted"]
 
 
-def _weights_of(values: object, where: str) -> Floats:
-    w = values_of(values, where)
-    if (w < 0).any():
-        i = int(np.argmax(w < 0))
-        raise DesignError(
-            f"{where} must not be negative", where=f"{where}[{i}]", got=w[i].item(), remedy="weights are ratios of probabilities"
-        )
+def _weights_of(values: object) -> Floats:
+    w = values_of(values, "weights")
+    refuse_first(w < 0, w, "weights must not be negative", "weights", "weights are ratios of probabilities")
     return w
 
 
 def effective_sample_size(weights: object) -> float:
-    """How many unweighted draws the weighted ones are worth: (sum w)^2 / sum w^2.
+    """Return how many unweighted draws the weighted ones are worth: (sum w)^2 / sum w^2.
 
     Examples
     --------
     >>> effective_sample_size([1, 1, 1, 1]), effective_sample_size([1, 0, 0, 0])
     (4.0, 1.0)
     """
-    w = _weights_of(weights, "weights")
+    w = _weights_of(weights)
     if not w.any():
-        raise DesignError(
-            "all weights are zero", where="weights", got=weights, remedy="draw from a distribution that covers the actions"
-        )
+        remedy = "draw from a distribution that covers the actions"
+        raise DesignError("all weights are zero", where="weights", got=weights, remedy=remedy)
     w = w / w.max()
     return float(w.sum() ** 2 / (w**2).sum())
 
 
-def weight_bound(p: object, q: object) -> float:
-    """The largest weight p/q over all feasible actions; refuses a q that never draws some of them.
+@dataclass(frozen=True, eq=False)
+class Heavy:
+    """The weighted draws of many rows that are hits or have no answer, one entry per row and distinct weight; all others are misses.
 
-    Parameters
-    ----------
-    p, q : array
-        The probability (or density) of each feasible action under the distribution that is meant and the one that is drawn from.
-
-    Examples
-    --------
-    >>> weight_bound([0.5, 0.5], [0.8, 0.2])
-    2.5
+    `row` is sorted. `top` is the largest possible weight of each row, `n` its number of draws, `effective` how many unweighted ones they are worth.
     """
-    return float(importance_weights(p, q).max())
+
+    row: NDArray[np.int64]
+    weight: Floats
+    hits: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    top: Floats
+    n: Floats
+    effective: Floats
+
+    @classmethod
+    def of(
+        cls, weights: Sequence[Floats], hit: Sequence[NDArray[np.bool_]], lost: Sequence[NDArray[np.bool_]], top: Floats
+    ) -> Heavy:
+        """Count draws, one sequence per row."""
+        row, value, k, u = [], [], [], []
+        for i, (w, h, gone) in enumerate(zip(weights, hit, lost)):
+            seen = np.asarray(h | gone)
+            each, at = np.unique(np.asarray(w)[seen], return_inverse=True)
+            row.append(np.full(len(each), i))
+            value.append(each)
+            k.append(np.bincount(at, np.asarray(h)[seen], len(each)))
+            u.append(np.bincount(at, np.asarray(gone)[seen], len(each)))
+        joined = [np.concatenate(part) if part else np.zeros(0) for part in (row, value, k, u)]
+        whole = [joined[i].astype(np.int64) for i in (0, 2, 3)]
+        size, worth = np.array([float(len(w)) for w in weights]), np.array([effective_sample_size(w) for w in weights])
+        return cls(whole[0], joined[1].astype(float), whole[1], whole[2], np.asarray(top, float), size, worth)
+
+    def log_evidence(self, rate: Floats, claim: Claim) -> Floats:
+        """Return the logarithm of each row's evidence for the claim against its rate: answers that are missing count against it."""
+        many, seen = len(self.n), (self.hits + self.lost if claim == "below" else self.hits).astype(float)
+        x, top = self.weight, self.top
+        misses = self.n - np.bincount(self.row, seen, many)
+        r = np.clip(rate, 1e-300, top * (1 - 2**-53)) if claim == "below" else np.maximum(rate, 1e-300)
+        total = np.full(many, -np.inf)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for u, weight in zip(ANYTIME.u, ANYTIME.weight):
+                if claim == "below":  # the factor of a draw is (top - u r - (1 - u) x) / (top - r)
+                    each = np.log(np.maximum((top - u * r)[self.row] - (1 - u) * x, 0.0))
+                    rest = misses * np.log(top - u * r) - self.n * np.log(top - r)
+                else:  # it is u + (1 - u) x / r
+                    each = np.log(u + (1 - u) * x / r[self.row])
+                    rest = np.where(misses > 0, misses * (math.log(u) if u else -np.inf), 0.0)
+                each = np.where(seen > 0, seen * each, 0.0)
+                total = np.logaddexp(total, math.log(weight) + np.bincount(self.row, each, many) + rest)
+        return total
+
+    def p_value(self, rate: float | Floats, claim: Claim) -> Floats:
+        """Return each row's p-value of the claim against the rate."""
+        at = np.broadcast_to(np.asarray(rate, float), self.n.shape)
+        p = np.exp(np.minimum(0.0, -self.log_evidence(at, claim)))
+        return p if claim == "below" else np.where(at <= 0, np.where(self._any_hit, 0.0, 1.0), p)
+
+    def bound(self, alpha: float, claim: Claim) -> Floats:
+        """Return each row's one-sided bound: upper for `below`, lower for `above`."""
+        if claim == "below":
+            return solve(lambda r: self.p_value(r, "below") < alpha, self.n.shape)
+        return np.where(self._any_hit, 1.0 - solve(lambda r: self.p_value(1.0 - r, "above") < alpha, self.n.shape), 0.0)
+
+    @property
+    def _any_hit(self) -> NDArray[np.bool_]:
+        return np.asarray(np.bincount(self.row, self.hits * (self.weight > 0), len(self.n)) > 0)
+
+    def take(self, rows: NDArray[np.intp]) -> Heavy:
+        """Return some of the rows, in the order given."""
+        starts, ends = np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
+        own = np.repeat(np.arange(len(rows)), ends - starts)
+        at = np.arange(own.size) + (ends - np.cumsum(ends - starts))[own]  # entries of a row are next to each other
+        return Heavy(own, self.weight[at], self.hits[at], self.lost[at], self.top[rows], self.n[rows], self.effective[rows])
+
+    @classmethod
+    def join(cls, parts: Sequence[Heavy]) -> Heavy:
+        """Return the rows of all parts, one part after the other."""
+        ahead = np.cumsum([0, *(len(part.n) for part in parts)])
+        columns: dict[str, Any] = {f.name: np.concatenate([[], *(getattr(part, f.name) for part in parts)]) for f in fields(cls)}
+        columns["row"] = np.concatenate([[], *(part.row + first for part, first in zip(parts, ahead))])
+        return cls(**columns | {name: columns[name].astype(np.int64) for name in ("row", "hits", "lost")})
 
 
-def importance_weights(p: object, q: object) -> Floats:
-    """The weights p/q, one for each entry.
-
-    Examples
-    --------
-    >>> importance_weights([0.5, 0.5], [0.25, 0.75]).round(3).tolist()
-    [2.0, 0.667]
-    """
-    meant, drawn = _weights_of(p, "p"), _weights_of(q, "q")
-    if meant.size != drawn.size:
-        raise DesignError("p and q must name the same actions", where="q", got=drawn.size, remedy=f"give {meant.size} values")
-    missing = (drawn == 0) & (meant > 0)
-    if missing.any():
-        i = int(np.argmax(missing))
-        raise DesignError(
-            f"missing support: {int(missing.sum())} feasible actions are never drawn, so no weight can speak for them",
-            where=f"q[{i}]",
-            got=0.0,
-            remedy="give every feasible action a positive probability under q",
-        )
-    return np.divide(meant, drawn, out=np.zeros_like(meant), where=drawn > 0)
-
-
-@dataclass(frozen=True)
-class Weighted:
-    """Responsiveness from weighted draws."""
-
-    estimate: float
-    low: float
-    high: float
-    upper: float
-    lower: float
-    n: int
-    effective: float
-    alpha: float
-    normalised: str
-
-    def rejects(self, threshold: object, claim: str = "below") -> bool:
-        """Whether the one-sided bound is beyond the threshold: the claim is established at level alpha."""
-        tau, side = fraction(threshold, "threshold"), claim_of(claim)
-        return self.upper < tau if side == "below" else self.lower > tau
-
-    def verdict(self, threshold: object, claim: Claim = "below") -> str:
-        """The claim where it is established, `inconclusive` otherwise."""
-        return claim if self.rejects(threshold, claim) else "inconclusive"
-
-    def __iter__(self) -> Any:
-        return iter((self.low, self.high))
-
-    def __str__(self) -> str:
-        return (
-            f"{self.estimate:.4g} (between {self.low:.4g} and {self.high:.4g} at {percent(1 - self.alpha)}, "
-            f"{self.normalised} weights, {self.n} draws worth {self.effective:.1f})"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record of the estimate."""
-        names = ("estimate", "low", "high", "upper", "lower", "n", "effective", "alpha", "normalised")
-        return {name: plain(getattr(self, name)) for name in names}
-
-
-def weighted(outcomes: object, weights: object, *, largest: object, normalised: bool, alpha: object = 0.05) -> Weighted:
-    """Responsiveness under p from draws under q.
+def weighted(outcomes: object, weights: object, *, largest: object, alpha: object = 0.05) -> Interval:
+    """Estimate responsiveness under p from draws under q.
 
     Parameters
     ----------
     outcomes, weights : array
-        For each draw, whether it hit (0 or 1) and its weight p/q; in the order drawn.
+        For each draw, whether it hit (0 or 1) and its weight p/q, with p and q both normalised.
     largest : float
-        The largest weight that any action can have (see `weight_bound`), known beforehand; not the largest seen.
-    normalised : bool
-        Whether the weights are exactly p/q with both normalised, so that their mean is 1. If they are known up to a factor only,
-        the estimate divides by their sum ("self-normalised").
-
-    Notes
-    -----
-    With exact weights, w·hit lies in [0, largest] and has mean rho. Without, a candidate rho is tested through w·(hit - rho),
-    which has mean 0 whatever the factor is.
+        The largest weight that any action can have, known beforehand; not the largest seen.
 
     Examples
     --------
     >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> q = np.array([0.8, 0.2]); a = rng.choice(2, 2000, p=q)
-    >>> found = weighted(a, importance_weights([0.5, 0.5], q)[a], largest=2.5, normalised=True)
-    >>> found.low < 0.5 < found.high
+    >>> drawn = np.random.default_rng(0).choice(2, 2000, p=[0.8, 0.2])
+    >>> low, high = weighted(drawn, np.array([0.625, 2.5])[drawn], largest=2.5)
+    >>> low < 0.5 < high
     True
     """
-    hit, w, level = values_of(outcomes, "outcomes"), _weights_of(weights, "weights"), fraction(alpha, "alpha")
-    top = number(largest, "largest")
+    hit, w = values_of(outcomes, "outcomes"), _weights_of(weights)
+    level, top = fraction(alpha, "alpha"), number(largest, "largest")
     if hit.size != w.size:
         raise DesignError("one weight for each outcome", where="weights", got=w.size, remedy=f"give {hit.size}")
-    if not np.isin(hit, (0, 1)).all():
-        raise DesignError(
-            "outcomes must be 0 or 1",
-            where="outcomes",
-            got=hit[~np.isin(hit, (0, 1))][0].item(),
-            remedy="1 for a hit, 0 for a miss",
-        )
-    if not 0 < top < np.inf or w.max() > top * (1 + 1e-12):
-        raise DesignError(
-            "a weight is larger than the largest possible one",
-            where="largest",
-            got=largest,
-            remedy="compute it over all feasible actions: weight_bound(p, q)",
-        )
-    if normalised and top < 1 - 1e-9:
-        raise DesignError(
-            "normalised weights have mean 1, so the largest is at least 1",
-            where="largest",
-            got=largest,
-            remedy="check p and q, or normalised=False",
-        )
-    size = effective_sample_size(w)
-    bound = _exact_bound if normalised else _self_normalised_bound
-    ends = [bound(h, w, top, a) for a in (level / 2, level) for h in (hit, 1 - hit)]
-    low, high, lower, upper = ends[0], 1 - ends[1], ends[2], 1 - ends[3]
-    estimate = float(np.clip((w * hit).mean(), 0, 1)) if normalised else float((w * hit).sum() / w.sum())
-    kind = "exactly normalised" if normalised else "self-normalised"
-    return Weighted(estimate, low, max(low, high), upper, lower, hit.size, size, level, kind)
-
-
-def _exact_bound(hit: Floats, w: Floats, top: float, alpha: float) -> float:
-    return min(1.0, top * lower_mean(np.minimum(w * hit / top, 1.0), alpha))
-
-
-def _self_normalised_bound(hit: Floats, w: Floats, top: float, alpha: float) -> float:
-    """A lower bound for rho: the candidates r against which betting on w·(hit - r) > 0 wins 1/alpha lie below it.
-
-    The stakes come from past draws alone and do not depend on r, so the wealth falls as r grows and one point separates.
-    """
-    v, need = w / top, np.log(1 / alpha)
-    t = np.arange(1, v.size + 1)
-    guess = (0.5 + np.cumsum(v * hit)) / (1 + np.cumsum(v))
-    spread = (0.25 + np.cumsum((v * (hit - guess)) ** 2)) / (t + 1)
-    before = np.concatenate([[0.25], spread[:-1]])
-    bet = np.sqrt(2 * need / (before * v.size))
-    low, high = 0.0, 1.0
-    for _ in range(50):
-        r = (low + high) / 2
-        wealth = np.cumsum(np.log1p(np.minimum(bet, 0.75 / r) * v * (hit - r)))
-        low, high = (r, high) if wealth.max() >= need else (low, r)
-    return low
+    refuse_first(~np.isin(hit, (0, 1)), hit, "outcomes must be 0 or 1", "outcomes", "1 for a hit, 0 for a miss")
+    if not 1 - 1e-9 <= top < np.inf or w.max() > top * (1 + 1e-12):
+        what = "the largest possible weight is at least 1 (the mean of all) and no smaller than any weight seen"
+        raise DesignError(what, where="largest", got=largest, remedy="compute the maximum of p/q over all feasible actions")
+    heavy = Heavy.of([w], [hit == 1], [np.zeros(hit.size, bool)], np.array([max(top, 1.0)]))
+    low, high = float(heavy.bound(level / 2, "above")[0]), float(heavy.bound(level / 2, "below")[0])
+    estimate = float(np.clip((w * hit).mean(), 0, 1))
+    return Interval(estimate, low, max(low, high), level, f"weighted draws worth {heavy.effective[0]:.1f}")

@@ -3,7 +3,7 @@
 =====================  ===============================================================================================
 `sensitivity`          a family of interaction models: `grid`, `toggles` or any mapping of names
 `ablate`               each constraint relaxed in turn: `default_relaxations`, or `drop`, `free`, `lift` and `Relaxation`
-`minimal_relaxations`  why a person is stuck: the smallest sets that let her out, and what blocks them all
+`minimal_relaxations`  why a person is stuck: the smallest sets that let them out, and what blocks all of these
 `select`               the most accurate model whose gaming is certified; `convex` shows what a relaxation under-reports
 =====================  ===============================================================================================
 """

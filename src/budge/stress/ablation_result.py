@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge import stats
+from budge.audit.ask import ask_again
 from budge.audit.design import Design
 from budge.audit.sources import TableSource
-from budge.errors import DesignError, InputError, nearest, printable
+from budge.audit.summary import heads
+from budge.errors import DesignError, InputError, ModelError, nearest, printable
 from budge.interaction import InteractionModel
+from budge.models import Predictor
+from budge.stats import Claims, Counts, claim, difference_bounds, pooled_bounds
 from budge.stats._checks import percent, plain
+from budge.stats.counts import STATUSES
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["Ablation", "fresh", "heads", "make_ablation", "mean_gain", "means", "rank", "records", "side", "signed"]
+__all__ = ["Ablation", "claims_at", "compared", "fresh", "mean_gain", "means", "rank", "records", "signed", "unchanged"]
 
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 COLUMNS = (
-    "relaxation", "status", "method_before", "method_after", "before", "after", "delta", "low", "high", "newly_reachable", "proven",
-    "size_ratio",
+    "relaxation", "status", "method_before", "method_after", "before", "after", "delta", "low", "high", "newly_reachable", "seen_only_after",
+    "size_ratio", "exactness",
 )  # fmt: skip
 
 
@@ -35,38 +41,39 @@ COLUMNS = (
 class Ablation:
     """What each relaxation does to responsiveness.
 
-    `table` has one row a person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where
-    both are exact), whether the target became reachable (`newly_reachable`; `proven` where the original set was listed in
-    full), and how many times larger the relaxed set is, where both are counted. `ranking` has one row a relaxation, the
-    largest mean gain first. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more actions can dilute.
+    `table` has one row per person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where both are
+    known), `newly_reachable` (known to have had no way at all, and a hit was found), `seen_only_after` (the original was drawn without a hit: a hit
+    was found only in the relaxed set, which may be chance), and how many times larger the relaxed set is, where both are counted. `ranking` has one
+    row per relaxation, the largest mean gain first. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more
+    actions can dilute.
     """
 
     table: pd.DataFrame
     ranking: pd.DataFrame
-    info: Mapping[str, Any]
+    info: dict[str, Any]
     left_out: tuple[str, ...] = ()
     rerun: Callable[[Mapping[str, Any]], Ablation] | None = field(default=None, repr=False, compare=False)
 
     @property
     def relaxations(self) -> tuple[str, ...]:
-        """Their names, the largest mean gain first."""
+        """Names of the relaxations, the largest mean gain first."""
         return tuple(self.ranking["relaxation"])
 
     def of(self, relaxation: str) -> pd.DataFrame:
-        """The rows of one relaxation."""
+        """Return the rows of one relaxation."""
         if relaxation not in self.relaxations:
             raise InputError("no such relaxation", got=relaxation, remedy=nearest(relaxation, self.relaxations))
         return self.table[self.table["relaxation"] == relaxation]
 
     def cdf(self, relaxation: str | None = None) -> pd.DataFrame:
-        """The share of people with responsiveness up to each value: before (no name), or after a relaxation."""
+        """Return the share of people with responsiveness up to each value: before (no name), or after a relaxation."""
         rows = self.of(self.relaxations[0] if relaxation is None else relaxation)
         rho = np.sort(rows["before" if relaxation is None else "after"].dropna().to_numpy())
         values, counts = np.unique(rho, return_counts=True)
         return pd.DataFrame({"rho": values, "share": np.cumsum(counts) / max(len(rho), 1)})
 
     def again(self, **changes: Any) -> Ablation:
-        """The same ablation on fresh draws; more draws of the same stream after looking are refused."""
+        """Return the same ablation on fresh draws; more draws of the same stream after looking are refused."""
         found: Ablation = fresh(self.rerun, self.info, changes)
         return found
 
@@ -83,11 +90,14 @@ class Ablation:
             gain = signed(row["gain"])
             if row["low"] == row["high"]:
                 gain += " exactly"
+            elif row["approximate"]:
+                gain += f" (about {signed(row['low'])} to {signed(row['high'])}; some draws come from a chain, so that no error rate is guaranteed)"
             else:
                 gain += f" (between {signed(row['low'])} and {signed(row['high'])} at {level})"
             lines.append(
                 f"{row['relaxation']}: mean responsiveness {row['before']:.4g} -> {row['after']:.4g}, {gain}; "
-                f"the target becomes reachable for {heads(row['newly_reachable'])}."
+                f"the target becomes reachable for {heads(row['newly_reachable'])} who had no way at all."
+                + (f" ({row['note']}.)" if row["note"] else "")
             )
         rest = self.ranking.drop(self.largest(5).index)["gain"]
         if rest.notna().any():
@@ -98,20 +108,20 @@ class Ablation:
         return printable("\n".join(lines))
 
     def largest(self, most: int) -> pd.DataFrame:
-        """Those rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""
+        """Return the rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""
         size = self.ranking["gain"].abs().to_numpy(dtype=float)
         order = np.argsort(np.where(np.isnan(size), np.inf, -size), kind="stable")[:most]
         return self.ranking.iloc[np.sort(order)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The record: how it was made, the ranking and the table."""
+        """Return the record: how it was made, the ranking and the table."""
         return {
             "info": plain(dict(self.info)), "ranking": records(self.ranking), "table": records(self.table.reset_index(names="person")),
             "left_out": list(self.left_out),
         }  # fmt: skip
 
     def plot(self, kind: Literal["gains", "cdf"] = "gains") -> Figure:
-        """A figure: the mean gain of each relaxation, or responsiveness before and after."""
+        """Return a figure: the mean gain of each relaxation, or responsiveness before and after."""
         from budge.report.figures import cdf, chosen, gains
 
         return chosen(kind, {"gains": gains, "cdf": cdf})(self)
@@ -135,8 +145,20 @@ def fresh(rerun: Callable[[Mapping[str, Any]], Any] | None, info: Mapping[str, A
     return rerun(changes)
 
 
+def unchanged(result: Any, predictor: Predictor, starts: Any, before: npt.NDArray[Any], check: bool | str) -> Any:
+    """Return the result if the model answers about the people as it did at the start; an error with it otherwise, with ``"warn"`` a note in its record."""
+    problems = ask_again({"model": predictor}, starts, {"model": before}) if check else []
+    if problems and check == "warn":
+        result.info["notes"] = [str(problem) for problem in problems]
+    elif problems:
+        error = ModelError(problems)
+        error.result = result  # type: ignore[attr-defined]
+        raise error
+    return result
+
+
 def signed(value: float) -> str:
-    """A change with its sign; a minus is a minus, not a hyphen.
+    """Return a change with its sign; a minus is a minus, not a hyphen.
 
     Examples
     --------
@@ -147,98 +169,98 @@ def signed(value: float) -> str:
     return f"−{text[1:]}" if text.startswith("-") else text
 
 
-def heads(people: int) -> str:
-    """1 person, 2 people."""
-    return "1 person" if people == 1 else f"{people:,} people"
-
-
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows as plain values."""
+    """Return rows as plain values."""
     rows = table.astype(object)
     found: list[dict[str, Any]] = plain(rows.where(rows.notna(), None).to_dict(orient="records"))
     return found
 
 
-def side(found: Tally, s: int, level: float) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """ρ and its interval for one set: exact where listed, at the level where drawn; NaN where there is none."""
-    n, k, lost = found.n[s], found.hits[s], found.unresolved[s]
-    rho, low, high = (np.full(len(n), np.nan) for _ in range(3))
-    exact, drawn = found.method[s] == "exact", found.method[s] == "sample"
-    known = np.maximum(n - lost, 1)
-    rho[exact | drawn] = (k / known)[exact | drawn]
-    low[exact], high[exact] = (k / np.maximum(n, 1))[exact], ((k + lost) / np.maximum(n, 1))[exact]
-    given = exact & ~np.isnan(found.rho[s])
-    rho[given] = low[given] = found.rho[s][given]
-    high[given] = (found.rho[s] + lost / np.maximum(n, 1))[given]
-    if drawn.any():
-        ends = (
-            stats.unresolved_interval(k[drawn], n[drawn], lost[drawn], level)
-            if lost[drawn].any()
-            else stats.interval(k[drawn], n[drawn], level)
-        )
-        low[drawn], high[drawn] = ends.low, ends.high
-    rho[n == lost] = np.nan
-    return rho, low, high
+def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:
+    """Return what may be claimed of counts at another error than the design's."""
+    return claim(counts, SimpleNamespace(threshold=design.threshold, alpha=alpha, rule=None))
 
 
-def make_ablation(
+def compared(
     found: Tally, chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], source: TableSource, design: Design, im: InteractionModel,
-    asked: npt.NDArray[np.bool_], again: Callable[[Mapping[str, Any]], Ablation],
+    asked: BoolArray, again: Callable[[Mapping[str, Any]], Ablation],
 ) -> Ablation:  # fmt: skip
-    """From the counts of every set."""
+    """Compare every relaxed set with the original one, from the counts of all."""
     people = np.flatnonzero(asked)
-    labels = pd.Index([source.labels[i] for i in people.tolist()], tupleize_cols=False)
-    keys = np.array(source.keys(), dtype=object)
-    half = float(-np.expm1(np.log1p(-design.alpha) / 2))
+    labels, units = source.labels[people], source.units()[people]
+    old = found.counts[0].take(people)
+    was = claims_at(old, design, design.alpha)
+    no_way = (was.extreme == "none") | (old.status == STATUSES.index("empty"))
     tables, ranked = [], []
     for s, r in enumerate(chosen, start=1):
-        both = (found.method[0] == "sample") & (found.method[s] == "sample")
-        ends = [np.where(both, a, b) for t in (0, s) for a, b in zip(side(found, t, half), side(found, t, design.alpha))]
-        before, low0, high0, after, low1, high1 = ends
-        new = (found.hits[0] == 0) & (found.hits[s] > 0)
-        proven = new & ((found.method[0] == "exact") | (found.status[0] == "empty"))
-        ratio = found.size[s] / found.size[0]
+        new = found.counts[s].take(people)
+        now = claims_at(new, design, design.alpha)
+        low, high = _ends(old, new, was, now, design.alpha)
+        hit = new.hits > 0
         columns = {
-            "relaxation": np.full(len(before), r.name, dtype=object), "status": found.status[s], "method_before": found.method[0],
-            "method_after": found.method[s], "before": before, "after": after, "delta": after - before, "low": low1 - high0,
-            "high": high1 - low0, "newly_reachable": new, "proven": proven & (found.unresolved[0] == 0), "size_ratio": ratio,
+            "relaxation": np.full(len(people), r.name, dtype=object), "status": new.words("status"), "method_before": old.words("law"),
+            "method_after": new.words("law"), "before": was.rho, "after": now.rho, "delta": now.rho - was.rho, "low": low, "high": high,
+            "newly_reachable": no_way & hit, "seen_only_after": ~no_way & old.is_law("sample") & (old.hits == 0) & hit,
+            "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
-        tables.append(pd.DataFrame({name: np.asarray(columns[name])[people] for name in COLUMNS}, index=labels))
-        (least0, most0), (least1, most1) = _answers(found, 0), _answers(found, s)
-        drawn = np.stack([np.where(found.method[t] == "sample", found.n[t], 0)[people] for t in (0, s)])
-        delta = columns["delta"][people]
-        low, high = mean_gain(delta, (least1 - most0)[people], (most1 - least0)[people], drawn, keys[people], design.alpha)
-        if np.isfinite(delta).sum() == 1:  # one person: her own interval is the sharper one
-            low, high = (float(columns[end][people][np.isfinite(delta)][0]) for end in ("low", "high"))
-        ranked.append({"kind": r.kind, "superset": r.superset, **means(tables[-1], design.threshold), "low": low, "high": high})
-    ranking = rank([r.name for r in chosen], ranked)
+        tables.append(pd.DataFrame({name: columns[name] for name in COLUMNS}, index=labels))
+        comparable = ~np.isnan(columns["delta"])  # a listed person with missing answers has ends and no value
+        ends = mean_gain(old.take(comparable), new.take(comparable), units[comparable], design.alpha)
+        if comparable.sum() == 1:  # the interval of one person is the sharper one
+            ends = float(low[comparable][0]), float(high[comparable][0])
+        rough = bool((tables[-1]["exactness"] == "approximate").any())
+        ranked.append({"kind": r.kind, "superset": r.superset, **means(tables[-1], design.threshold), "low": ends[0], "high": ends[1], "approximate": rough})
     info = {
-        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.n,
+        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
         "seed": design.seed, "purpose": design.purpose, "method": "both", "measure": im.measure, "people": len(people), "asked": found.asked,
         "spec_digest": im.digest,
     }  # fmt: skip
-    return Ablation(pd.concat(tables), ranking, info, left_out, again)
+    return Ablation(pd.concat(tables), rank([r.name for r in chosen], ranked), info, left_out, again)
+
+
+def _exactness(was: Claims, now: Claims) -> npt.NDArray[Any]:
+    """Return the weaker of two words, per row."""
+    order = np.array(["", "approximate", "guaranteed", "exact"], dtype=object)
+    rank = {word: k for k, word in enumerate(order)}
+    both = [np.array([rank[word] for word in c.exactness], dtype=int) for c in (was, now)]
+    return np.asarray(order[np.minimum(*both)])
+
+
+def _ends(old: Counts, new: Counts, was: Claims, now: Claims, alpha: float) -> tuple[FloatArray, FloatArray]:
+    """Return the interval of each row's change: known ends are subtracted, one that is known shifts the other, two samples give a rectangle."""
+    low, high = now.low - was.high, now.high - was.low
+    both = old.is_law("sample") & new.is_law("sample")
+    if both.any():
+        one, two = new.take(both), old.take(both)
+        low[both], high[both] = difference_bounds(
+            one.hits, one.n, two.hits, two.n, unresolved=one.unresolved, unresolved2=two.unresolved, alpha=alpha, method="rectangle"
+        )  # the region is sharper, at milliseconds per distinct pair of counts: too dear for every person and relaxation
+    return low, high
 
 
 def means(rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
-    """The averages of one relaxation over those who can be compared."""
+    """Return the averages of one relaxation over those who can be compared."""
     known = rows[rows["delta"].notna()]
     return {
         "gain": float(known["delta"].mean()) if len(known) else np.nan,
         "before": float(known["before"].mean()) if len(known) else np.nan,
         "after": float(known["after"].mean()) if len(known) else np.nan,
         "newly_reachable": int(rows["newly_reachable"].sum()),
-        "proven": int(rows["proven"].sum()),
+        "seen_only_after": int(rows["seen_only_after"].sum()),
         "below_before": int((known["before"] < threshold).sum()),
         "below_after": int((known["after"] < threshold).sum()),
         "size_ratio": float(rows["size_ratio"].mean()) if rows["size_ratio"].notna().any() else np.nan,
         "compared": len(known),
-        "note": "" if len(known) else "nobody can be compared",
+        "note": "nobody can be compared" if not len(known) else _left_out(int((rows["delta"].isna() & rows["low"].notna()).sum())),
     }
 
 
+def _left_out(people: int) -> str:
+    return f"{heads(people)} left out: answers are missing" if people else ""
+
+
 def rank(names: list[str], found: list[dict[str, Any]]) -> pd.DataFrame:
-    """One row a relaxation, the largest mean gain first."""
+    """Return one row per relaxation, the largest mean gain first."""
     table = pd.DataFrame(found)
     table.insert(0, "relaxation", names)
     order = ["relaxation", "kind", "gain", "low", "high"]
@@ -246,40 +268,43 @@ def rank(names: list[str], found: list[dict[str, Any]]) -> pd.DataFrame:
     return table.sort_values("gain", ascending=False, kind="stable", na_position="last").reset_index(drop=True)
 
 
-def _answers(found: Tally, s: int) -> tuple[FloatArray, FloatArray]:
-    """The least and the largest rate, for all ways to fill in the answers that are missing."""
-    n = np.maximum(found.n[s], 1)
-    least = np.where(np.isnan(found.rho[s]), found.hits[s] / n, found.rho[s])
-    return least, least + found.unresolved[s] / n
+def mean_gain(before: Counts, after: Counts, units: npt.NDArray[np.intp], alpha: float) -> tuple[float, float]:
+    """Return an interval for the mean change over rows: known rows count as they are, drawn ones by two pooled exact bounds.
 
-
-def mean_gain(delta: Any, least: Any, most: Any, drawn: Any, keys: Any, alpha: float) -> tuple[float, float]:
-    """An interval for the mean of delta over these people (Hoeffding: a sum of independent draws; those who stand alike share them).
-
-    Parameters
-    ----------
-    delta, least, most
-        For each person, and for all ways to fill in missing answers; NaN where there is nothing to compare.
-    drawn
-        Draws (before, after) of each person, 0 where listed: a listed set adds no uncertainty.
-    keys
-        What a person's draws depend on.
+    The draws of rows with equal starts are the same, so that their pooled count is no sum of independent draws; where there are such, Hoeffding's
+    inequality over units takes the place of the pooled bounds.
 
     Examples
     --------
     >>> import numpy as np
-    >>> low, high = mean_gain([0.2, 0.4], [0.2, 0.4], [0.2, 0.4], np.array([[0, 0], [500, 500]]), np.array([1, 2]), 0.05)
+    >>> low, high = mean_gain(Counts.of([0, 0], [500, 500]), Counts.of([100, 200], [500, 500]), np.array([0, 1]), 0.05)
     >>> round(low, 3), round(high, 3)
-    (0.257, 0.343)
+    (0.264, 0.334)
     """
-    known = np.isfinite(np.asarray(delta, dtype=float))
-    if not known.any():
+    people = len(before)
+    if not people:
         return np.nan, np.nan
-    people = int(known.sum())
-    alike = pd.Series(1.0, index=pd.Index(np.asarray(keys)[known], dtype=object)).groupby(level=0).transform("sum").to_numpy()
-    n = np.asarray(drawn)[:, known]
-    # A group of c people with the same draws weighs c / people; its squared weight is carried by its members in equal parts.
-    spread = (np.where(n > 0, 1.0 / np.maximum(n, 1), 0.0).sum(axis=0) * alike / people**2).sum()
-    half = float(np.sqrt(np.log(2 / alpha) / 2 * spread))
-    low, high = float(np.asarray(least)[known].mean()) - half, float(np.asarray(most)[known].mean()) + half
-    return max(low, -1.0), min(high, 1.0)
+    both = bool(before.is_law("sample").any() and after.is_law("sample").any())
+    sides = [_mean_ends(c, units, alpha, both=both) for c in (before, after)]
+    (low0, high0), (low1, high1) = sides
+    return max(low1 - high0, -1.0), min(high1 - low0, 1.0)
+
+
+def _mean_ends(counts: Counts, units: npt.NDArray[np.intp], alpha: float, *, both: bool) -> tuple[float, float]:
+    """Return an interval for the mean of rho over rows; two such intervals, of independent draws, hold together at 1 - alpha if `both`."""
+    each = (1 - np.sqrt(1 - alpha)) / 2 if both else alpha / 2
+    drawn, people = counts.is_law("sample"), len(counts)
+    known = counts.take(~drawn)
+    low, high = float(known.hit_mass.sum()), float((known.hit_mass + known.lost_mass).sum())
+    if drawn.any():
+        some = counts.take(drawn)
+        hits, most, n = int(some.hits.sum()), int((some.hits + some.unresolved).sum()), int(some.n.sum())
+        _, alike = np.unique(units[drawn], return_counts=True)
+        if (alike == 1).all() and (some.n == some.n[0]).all():
+            low += len(some) * float(pooled_bounds(hits, n, each)[0])
+            high += len(some) * float(pooled_bounds(most, n, each)[1])
+        else:  # a unit of c rows weighs c: the squares of the weights set the width
+            half = float(np.sqrt(np.log(1 / each) / 2 * (alike**2).sum() / some.n.min()))
+            low += max(float(some.hit_mass.sum()) - half, 0.0)
+            high += min(float((some.hit_mass + some.lost_mass).sum()) + half, float(len(some)))
+    return low / people, high / people

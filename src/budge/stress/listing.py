@@ -21,7 +21,7 @@ __all__ = ["Canvas", "Listing", "plan_listing"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
-Count = tuple[int, int, int, float | None]  # points, hits, unresolved, ρ where points weigh differently
+Count = tuple[int, int, int, float, float]  # points, hits, unresolved, and the probability of the last two
 
 
 @dataclass(frozen=True)
@@ -132,44 +132,44 @@ class Listing:
         return tuple(0 if number in inside else slice(None) for number in self.pool.ids[0])[::-1]
 
     def count(self, hit: BoolArray, good: BoolArray) -> dict[int, Count]:
-        """Points, hits and unresolved answers of every listed set."""
+        """Count points, hits and unresolved answers of every listed set, and the shares of its probability that these two hold."""
+        hits = self._sums(hit)
+        lost = self._sums(~good) if not good.all() else {s: (n, 0, 0.0) for s, (n, _, _) in hits.items()}
+        return {s: (n, k, lost[s][1], mass, lost[s][2]) for s, (n, k, mass) in hits.items()}
+
+    def _sums(self, values: BoolArray) -> dict[int, tuple[int, int, float]]:
+        """Return, for every listed set, its points, how many of them are marked, and the probability of these."""
         size, copies = self.size, self.copies
-        lost = ~good if not good.all() else None
         weigh = self._weights()
         mass = None if weigh is None else self._spread(weigh, ())
-        rho = None if mass is None else float(hit[:size] @ mass)
-        found: dict[int, Count] = {0: (size, int(hit[:size].sum()), 0 if lost is None else int(lost[:size].sum()), rho)}
+        first_sum = int(values[:size].sum())
+        found = {0: (size, first_sum, first_sum / size if mass is None else float(values[:size] @ mass))}
         at = size * (1 + copies)
         if self.lone:
-            hits = hit[:at].reshape(-1, size).sum(axis=1).tolist()
-            gone = None if lost is None else lost[:at].reshape(-1, size).sum(axis=1).tolist()
-            parts = None if mass is None else (hit[:at].reshape(-1, size) @ mass).tolist()
+            sums = values[:at].reshape(-1, size).sum(axis=1).tolist()
+            parts = None if mass is None else (values[:at].reshape(-1, size) @ mass).tolist()
             first = 0
             for b, changes in self.lone:
                 for s, members in zip(self.pool.bundles[b].sets, changes.places):
                     places = [first + m if m else 0 for m in members]
-                    total = sum([hits[p] for p in places])
-                    away = 0 if gone is None else sum([gone[p] for p in places])
-                    share = None if parts is None else sum([parts[p] for p in places]) / len(places)
-                    found[s] = (size * len(places), total, away, share)
+                    total = sum([sums[p] for p in places])
+                    share = total / (size * len(places)) if parts is None else sum([parts[p] for p in places]) / len(places)
+                    found[s] = (size * len(places), total, share)
                 first += len(changes.new)
         for b, changes, which, points in self.bundles:
             rest = slice(at, at + points)
-            sums = self._by_change(hit, b, changes, which, rest, size)
-            missing = None if lost is None else self._by_change(lost, b, changes, which, rest, size)
-            weighed = None if weigh is None else self._by_change(hit, b, changes, which, rest, size, weigh)
             each = size // max(changes.base, 1)
+            counted = self._by_change(values, b, changes, which, rest, size)
+            weighed = counted / each if weigh is None else self._by_change(values, b, changes, which, rest, size, weigh)
             for k, s in enumerate(self.pool.bundles[b].sets):
-                if s not in self.sets:
-                    continue
-                chosen = self.sets[s]
-                rho, shares = None, changes.shares[k]
-                if weighed is not None or shares is not None:
-                    shares = np.full(len(chosen), 1.0 / len(chosen)) if shares is None else shares
-                    rho = float(((sums / each if weighed is None else weighed)[chosen] * shares).sum())
-                found[s] = (
-                    each * len(chosen), int(sums[chosen].sum()), 0 if missing is None else int(missing[chosen].sum()), rho,
-                )  # fmt: skip
+                if s in self.sets:
+                    chosen, shares = self.sets[s], changes.shares[k]
+                    total = int(counted[chosen].sum())
+                    if weigh is None and shares is None:
+                        share = total / (each * len(chosen))
+                    else:
+                        share = float((weighed[chosen] * (1.0 / len(chosen) if shares is None else shares)).sum())
+                    found[s] = (each * len(chosen), total, share)
             at += points
         return found
 

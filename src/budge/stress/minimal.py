@@ -1,24 +1,25 @@
-"""Why is somebody stuck? The smallest sets of constraints whose joint removal lets her prediction change, and what blocks them all."""
+"""Why is somebody stuck? The smallest sets of constraints whose joint removal lets the prediction change, and what blocks them all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.design import EXACT_LIMIT, make_design
-from budge.audit.run import _before, _population, make_source
+from budge.audit.design import Design, Execution, designed, given
+from budge.audit.run import check_answered
 from budge.audit.sources import TableSource
+from budge.audit.summary import heads
 from budge.errors import BudgeError, DesignError
 from budge.interaction import InteractionModel
-from budge.models import as_predictor
 from budge.stats._checks import whole
-from budge.stress.ablation_result import heads
+from budge.stats.counts import STATUSES
+from budge.stress.ablating import asked_about, without_journal
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import tally
 
@@ -32,9 +33,9 @@ BATCH = 24  # joint models compared at a time
 class MinimalRelaxations:
     """For each stuck person, the smallest sets of relaxations that let the prediction change.
 
-    `table` has one row a person and set: `relaxations`, `size`, and `proven`: the witness is real in any case, and it is
+    `table` has one row per person and set: `relaxations`, `size`, and `proven`: the witness is real in any case, and it is
     proved that no part of the set would do (everything was listed); else that was found by draws. `blocking` gives for each
-    person the smallest sets that meet all of hers: while one of these is kept whole, no set found lets her out.
+    person the smallest sets that meet all of theirs: while one of these is kept whole, no set found lets them out.
     """
 
     table: pd.DataFrame
@@ -67,7 +68,7 @@ class MinimalRelaxations:
             lines.append(f"Stuck under every set tried: {heads(len(self.without))}{proved}.")
         drawn = int((~self.table["proven"]).sum()) if len(self.table) else 0
         if drawn:
-            lines.append(f"{drawn:,} sets were found by draws: a smaller one may have been missed.")
+            lines.append(f"{drawn:,} sets were found by draws, or with answers missing: a smaller one may have been missed.")
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,16 +89,15 @@ def minimal_relaxations(
     im: InteractionModel,
     relaxations: Any = None,
     *,
-    target: Any,
+    target: Any = None,
     max_size: int = 3,
-    n: int = 299,
-    seed: int = 0,
-    population: Any = "all",
-    exact_limit: int = EXACT_LIMIT,
-    on_invalid: Literal["error", "skip", "keep"] = "error",
-    check: bool = True,
+    n: int | None = None,
+    seed: int | None = None,
+    population: Any = None,
+    design: Design | None = None,
+    execution: Execution | None = None,
 ) -> MinimalRelaxations:
-    """The smallest sets of relaxations whose joint removal lets a stuck person's prediction change, all of them up to `max_size`.
+    """Find the smallest sets of relaxations whose joint removal lets a stuck person's prediction change, all of them up to `max_size`.
 
     A person is stuck if no point seen under `im` attains the target. Sets larger than one that works are not tried.
 
@@ -110,26 +110,21 @@ def minimal_relaxations(
     >>> [sorted(s) for s in found.of(0)], [sorted(s) for s in found.blocking(0)]
     ([['free c'], ['free a', 'free b']], [['free a', 'free c'], ['free b', 'free c']])
     """
-    source = make_source(im, X, on_invalid)
-    assert isinstance(source, TableSource)
+    wishes = given(target=target, n=n, seed=seed, population=population)
+    question = designed(design, {"testing": False} | wishes)
+    source, predictor, question, outputs, asked = asked_about(model, X, im, question, check=bool(without_journal(execution).check))
     chosen, left_out = resolve(im, relaxations, source.frame)
     most = min(whole(max_size, "max_size"), len(chosen))
-    predictor = as_predictor(model)
-    design = make_design(
-        target, classes=predictor.classes if predictor.output == "label" else None, n=n, seed=seed, exact_limit=exact_limit,
-        on_invalid=on_invalid, testing=False,
-    )  # fmt: skip
-    outputs = _before({"model": predictor}, design, source, check)[0]["model"]
-    asked = _population(population, source, outputs, design)
-    first = tally(predictor, [im], source, design, outputs, asked, purposes=["draw"])
-    stuck = asked & (first.hits[0] == 0) & ~source.invalid & (first.status[0] != "empty")
-    listed = first.method[0] == "exact"  # so far everything of this person was listed
+    first = tally(predictor, [im], source, question, outputs, asked, purposes=["draw"]).counts[0]
+    check_answered([first.take(asked)], question, (), None)
+    stuck = asked & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
+    listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person was listed and answered
     found: dict[int, list[tuple[Names, bool]]] = {int(i): [] for i in np.flatnonzero(stuck)}
     for size in range(1, most + 1):
         lists_all = np.ones(len(source), dtype=bool)
         combos = list(combinations(chosen, size))
         for at in range(0, len(combos), BATCH):
-            _level(predictor, im, combos[at : at + BATCH], source, design, outputs, found, listed, lists_all)
+            _level(predictor, im, combos[at : at + BATCH], source, question, outputs, found, listed, lists_all)
         listed = listed & lists_all
     rows = [
         {"person": source.labels[i], "relaxations": names, "size": len(names), "proven": bool(proven)}
@@ -142,9 +137,9 @@ def minimal_relaxations(
         "max_size": most,
         "relaxations": [r.name for r in chosen],
         "left_out": list(left_out),
-        "n": n,
-        "seed": seed,
-        "target": design.target.describe(),
+        "n": question.draws,
+        "seed": question.seed,
+        "target": question.target.describe(),
     }
     return MinimalRelaxations(
         table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),
@@ -170,10 +165,12 @@ def _level(
     kept = wanted[[0, *keep]]
     counted = tally(predictor, [im, *models], source, design, outputs, who, purposes=["draw"] * (len(keep) + 1), wanted=kept)
     for row, k in enumerate(keep, start=1):
+        seen = counted.counts[row]
+        sure = seen.is_law("exact") & (seen.unresolved == 0)
         for i in np.flatnonzero(wanted[k]).tolist():
-            if counted.hits[row, i] > 0:
+            if seen.hits[i] > 0:
                 found[i].append((sets[k - 1], bool(listed[i])))
-            elif counted.method[row, i] != "exact" or counted.unresolved[row, i]:
+            elif not sure[i]:
                 lists_all[i] = False
 
 
@@ -196,9 +193,9 @@ def hitting_sets(sets: Iterable[Names]) -> tuple[Names, ...]:
     [['b'], ['a', 'c']]
     """
     found: list[Names] = []
-    for k, given in enumerate(sets):
+    for k, one in enumerate(sets):
         grown = {
-            h if h & given else h | {name} for h in (found if k else [frozenset()]) for name in (given if not h & given else [""])
+            h if h & one else h | {name} for h in (found if k else [frozenset()]) for name in (one if not h & one else [""])
         }
         found = [h for h in grown if not any(other < h for other in grown)]
     return tuple(sorted(found, key=lambda s: (len(s), sorted(s))))

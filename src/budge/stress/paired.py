@@ -1,7 +1,8 @@
-"""The paper's paired probe (Alg. 2): draw from the relaxed set, and judge by the same draws what the original would have allowed.
+"""The paper's paired probe (Alg. 2): draw from the relaxed set, and let those draws that the original allows stand for the original.
 
-It needs one set of draws for two rates. Its weakness is acceptance: where the relaxation frees a continuous feature, no draw
-leaves that feature where it was, and nothing can be said of the original set.
+It needs one set of draws for two rates. Kept draws follow the original's law where every configuration weighs the same with and without the relaxed
+rule: where only whole features, or only real ones, move in the parts that change, or under ``measure: volume``. Under ``measure: configuration`` a part
+in which both kinds move is refused. Where the relaxation frees a continuous feature, no draw leaves it where it was, and nothing can be said.
 """
 
 from __future__ import annotations
@@ -13,109 +14,128 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge import stats
-from budge.audit.blocks import Block, Work
+from budge.audit.ask import Asker
 from budge.audit.design import Design
-from budge.audit.sources import TableSource
+from budge.audit.sources import BoolArray, TableSource
 from budge.errors import DesignError
 from budge.interaction import InteractionModel
 from budge.models import Predictor
-from budge.stress.ablation_result import Ablation, means, rank
+from budge.stats.counts import STATUSES, Counts
+from budge.stress.ablation_result import Ablation, claims_at, means, rank
 from budge.stress.relaxations import Relaxation
 
 __all__ = ["LEAST_ACCEPTED", "probe"]
 
 LEAST_ACCEPTED = 30  # fewer draws that the original allows tell nothing useful about it
-BoolArray = npt.NDArray[np.bool_]
 
 
 def probe(
     predictor: Predictor, source: TableSource, im: InteractionModel, chosen: tuple[Relaxation, ...], left_out: tuple[str, ...],
     design: Design, outputs: Any, asked: BoolArray, again: Callable[[Mapping[str, Any]], Ablation],
-) -> Ablation:  # fmt: skip
-    """The ablation by Algorithm 2."""
+) -> tuple[Ablation, tuple[Counts, ...]]:  # fmt: skip
+    """Return the ablation by Algorithm 2, and what was counted of the relaxed sets."""
     if im.effects:
         raise DesignError(
             "what an effect added cannot be told from an action", where="method", got="paired", remedy="use method='both'"
         )
-    why = "the relaxed set is not a superset of the original one, so the paired probe cannot judge it; use method='both'"
-    refused = [r for r in chosen if not r.superset]
-    kept = tuple(r for r in chosen if r.superset)
+    refused = {r.name: why for r in chosen if (why := _why_not(r, im))}
+    kept = tuple(r for r in chosen if r.name not in refused)
     if not kept:
-        raise DesignError(why, where=refused[0].name)
-    work = Work({"model": predictor}, design)
-    block = Block(tuple(range(len(source))), source, {"model": outputs}, {"model": asked})
-    tables, ranked, queries = [], [], 0
+        name, why = next(iter(refused.items()))
+        raise DesignError(why, where=name, got="paired", remedy="use method='both'")
+    ask = Asker.of("model", predictor, design.target, outputs)
+    tables, ranked, queries, seen = [], [], 0, []
     for r in kept:
-        rows, used = _one(r, work, block, im, design, asked)
-        queries += used
+        rows, counted, gain = _one(r, ask, source, im, design, outputs, asked)
+        queries += int(counted.n.sum())
+        seen.append(counted)
         tables.append(rows)
         few = int((rows["accepted"] < LEAST_ACCEPTED).sum())
         mean = means(rows, design.threshold)
-        low, high = _mean_interval(rows, design)
-        mean["note"] = (
-            f"the original allows too few of the {design.n} draws for {few} of {len(rows)} people; use method='both'"
-            if few
-            else ""
-        )
-        ranked.append(
-            {
-                "kind": r.kind,
-                "superset": True,
-                **mean,
-                "low": low,
-                "high": high,
-                "acceptance": float(rows["accepted"].mean() / design.n),
-            }
-        )
+        if few:
+            mean["note"] = f"the original allows too few of the {design.draws} draws for {few} of {len(rows)} people; use method='both'"
+        rough = bool((rows["exactness"] == "approximate").any())
+        accepted = float(rows["accepted"].mean() / design.draws)
+        ranked.append({"kind": r.kind, "superset": True, **mean, "low": gain[0], "high": gain[1], "approximate": rough, "acceptance": accepted})
     info = {
-        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.n,
+        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
         "seed": design.seed, "purpose": design.purpose, "method": "paired", "measure": im.measure, "people": int(asked.sum()),
         "asked": queries, "spec_digest": im.digest,
     }  # fmt: skip
-    gone = (*left_out, *(f"{r.name}: {why}" for r in refused))
-    return Ablation(pd.concat(tables), rank([r.name for r in kept], ranked), info, gone, again)
+    gone = (*left_out, *(f"{name}: {why}; use method='both'" for name, why in refused.items()))
+    return Ablation(pd.concat(tables), rank([r.name for r in kept], ranked), info, gone, again), tuple(seen)
+
+
+def _why_not(r: Relaxation, im: InteractionModel) -> str:
+    """Return why kept draws would not follow the original's law; nothing where they do."""
+    if not r.superset:
+        return "the relaxed set is not a superset of the original one, so the paired probe cannot judge it"
+    relaxed = r.model(im)
+    if im.measure != "configuration":
+        return ""
+    parts = [{repr((p.features, p.constraints, p.linkages)): (p, m) for p in m.parts} for m in (im, relaxed)]
+    for key in parts[0].keys() ^ parts[1].keys():  # what the relaxation changes, before and after
+        part, model = parts[0].get(key) or parts[1][key]
+        moving = [f for f in part.features if f.name in model.moving]
+        if any(f.discrete for f in moving) and any(not f.discrete for f in moving):
+            return "whole and real features move in one part, so that kept draws do not follow the original's law (measure: configuration)"
+    return ""
 
 
 def _one(
-    r: Relaxation, work: Work, block: Block, im: InteractionModel, design: Design, asked: BoolArray
-) -> tuple[pd.DataFrame, int]:
-    """One relaxation: a row a person."""
-    base = block.source
-    assert isinstance(base, TableSource)
+    r: Relaxation, ask: Asker, base: TableSource, im: InteractionModel, design: Design, outputs: Any, asked: BoolArray
+) -> tuple[pd.DataFrame, Counts, tuple[float, float]]:
+    """Return one relaxation's rows, one per person, the counts of the relaxed set, and an interval for the mean gain."""
     relaxed = TableSource(r.model(im), base.frame, base.values, base.invalid)
-    people = np.flatnonzero(asked).tolist()
-    status = {i: relaxed.status(i) for i in people}
-    able = [i for i in people if status[i] not in ("empty", "invalid_start")]
-    count: dict[int, tuple[int, int, int, int]] = {}
-    used = 0
-    for chunk in relaxed.draws(able, design.n, design.seed, f"{design.purpose}, paired"):
-        _, good, hit = work._ask(work.predictors["model"], block, "model", chunk)
-        used += len(hit)
-        for k, i in enumerate(chunk.people):
-            own = slice(k * design.n, (k + 1) * design.n)
-            assert chunk.values is not None
-            allowed = _feasible(im, base.values[i], chunk.values[own]) & good[own]
-            count[i] = (int(hit[own].sum()), int(good[own].sum()), int((hit[own] & allowed).sum()), int(allowed.sum()))
-    rows = []
-    for i in people:
-        hits, n, inside, accepted = count.get(i, (0, 0, 0, 0))
-        enough = accepted >= LEAST_ACCEPTED
-        row = {
-            "relaxation": r.name, "status": status[i] if enough or i not in count else "too_few_accepted", "method_before": "paired",
-            "method_after": "sample", "before": inside / accepted if enough else np.nan, "after": hits / n if n else np.nan, "delta": np.nan,
-            "low": np.nan, "high": np.nan, "newly_reachable": bool(hits > 0 and inside == 0 and enough), "proven": False,
-            "size_ratio": n / accepted if enough else np.nan, "accepted": accepted,
-        }  # fmt: skip
-        if enough:  # both rates come from the same draws: each gets half of alpha
-            one, two = stats.interval(hits, n, design.alpha / 2), stats.interval(inside, accepted, design.alpha / 2)
-            row |= {"delta": hits / n - inside / accepted, "low": one.low - two.high, "high": one.high - two.low}
-        rows.append(row)
-    return pd.DataFrame(rows, index=pd.Index([base.labels[i] for i in people], tupleize_cols=False)), used
+    people = np.flatnonzero(asked)
+    status = relaxed.status[people]
+    able = people[~np.isin(status, [STATUSES.index(word) for word in ("empty", "invalid_start")])]
+    place = {int(i): k for k, i in enumerate(people)}
+    after, before = np.zeros((len(people), 3), np.int64), np.zeros((len(people), 3), np.int64)  # draws, hits, unresolved
+    drawing = design.but(purpose=f"{design.purpose}, paired")
+    for chunk in relaxed.draws(able, design.draws, drawing):
+        found = ask(chunk.rows, np.repeat(outputs[chunk.people], chunk.counts))
+        points = relaxed.values_of(chunk)
+        for i, first, n in zip(chunk.people.tolist(), chunk.starts.tolist(), chunk.counts.tolist()):
+            own = slice(first, first + n)
+            allowed, hit, lost = _feasible(im, base.values[i], points[own]), found.hit[own], ~found.good[own]
+            after[place[i]] = n, hit.sum(), lost.sum()
+            before[place[i]] = allowed.sum(), (hit & allowed).sum(), (lost & allowed).sum()
+    accepted = before[:, 0]
+    enough = accepted >= LEAST_ACCEPTED
+    rough = relaxed.approximate[people]
+
+    def counts(seen: npt.NDArray[np.int64], which: BoolArray) -> Counts:
+        made = Counts.of(seen[which, 1], seen[which, 0], seen[which, 2])
+        made.approximate[:] = rough[which]
+        return made
+
+    half = design.alpha / 2  # both rates come from the same draws: each interval gets half of alpha
+    some = np.flatnonzero(enough)
+    one, two = claims_at(counts(after, enough), design, half), claims_at(counts(before, enough), design, half)
+    nothing = np.full(len(people), np.nan)
+    words = np.array(STATUSES, dtype=object)[status]
+    words[~enough & (after[:, 0] > 0)] = "too_few_accepted"
+    rate = np.where(after[:, 0] > after[:, 2], after[:, 1] / np.maximum(after[:, 0] - after[:, 2], 1), np.nan)
+    columns: dict[str, Any] = {
+        "relaxation": np.full(len(people), r.name, dtype=object), "status": words, "method_before": "paired", "method_after": "sample",
+        "before": nothing.copy(), "after": rate, "delta": nothing.copy(), "low": nothing.copy(), "high": nothing.copy(),
+        "newly_reachable": np.zeros(len(people), bool), "seen_only_after": enough & (after[:, 1] > 0) & (before[:, 1] == 0),
+        "size_ratio": np.where(enough, after[:, 0] / np.maximum(accepted, 1), np.nan), "accepted": accepted,
+        "exactness": np.where(enough, np.where(rough, "approximate", "guaranteed"), ""),
+    }  # fmt: skip
+    columns["before"][some] = two.rho
+    columns["delta"][some], columns["low"][some], columns["high"][some] = one.rho - two.rho, one.low - two.high, one.high - two.low
+    gain = (np.nan, np.nan)
+    if len(some):  # all people's intervals hold together, so that their mean lies between the mean ends
+        level = design.alpha / (2 * len(some))
+        one, two = claims_at(counts(after, enough), design, level), claims_at(counts(before, enough), design, level)
+        gain = float(np.mean(one.low - two.high)), float(np.mean(one.high - two.low))
+    return pd.DataFrame(columns, index=base.labels[people]), counts(after, after[:, 0] > 0), gain
 
 
 def _feasible(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> BoolArray:
-    """What the original allows, by the definition."""
+    """Return what the original allows, by the definition."""
     place = {f.name: j for j, f in enumerate(im.features)}
     good = np.ones(len(points), dtype=bool)
     for part in im.parts:
@@ -123,16 +143,3 @@ def _feasible(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.
         moved = {name: np.nan_to_num(points[:, place[name]] - start[place[name]]) for name in part.names}
         good &= np.broadcast_to(part.feasible(x, moved), good.shape)
     return good
-
-
-def _mean_interval(rows: pd.DataFrame, design: Design) -> tuple[float, float]:
-    """All people's intervals hold together (each at alpha over their number), so that their mean lies between their mean ends."""
-    known = rows[rows["delta"].notna()]
-    if not len(known):
-        return np.nan, np.nan
-    level = design.alpha / (2 * len(known))
-    n = np.full(len(known), design.n)
-    hits = np.round(known["after"].to_numpy() * design.n).astype(int)
-    inside = np.round(known["before"].to_numpy() * known["accepted"].to_numpy()).astype(int)
-    one, two = stats.interval(hits, n, level), stats.interval(inside, known["accepted"].to_numpy(), level)
-    return float(np.mean(one.low - two.high)), float(np.mean(one.high - two.low))

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from budge import stats
-from budge.audit import audit
-from budge.audit.design import EXACT_LIMIT
+from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
-from budge.errors import DesignError, InputError, nearest
+from budge.audit.run import run_audit
+from budge.audit.summary import heads
+from budge.errors import DesignError, InputError, ModelError, nearest
 from budge.interaction import InteractionModel
+from budge.stats import true_claims
 from budge.stats._checks import fraction, number, percent, plain
-from budge.stress.ablation_result import heads, records
-from budge.stress.evidence import JUDGED, evidence
+from budge.stress.ablating import without_journal
+from budge.stress.ablation_result import records
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
@@ -29,7 +30,7 @@ __all__ = ["Selection", "best", "gaming", "pareto", "select"]
 class Selection:
     """The models, what each costs in gaming, and the one that was chosen and certified.
 
-    `table` has one row a model: `accuracy`; `people` (those who could gain by gaming); `gaming`, the share of them with responsiveness
+    `table` has one row per model: `accuracy`; `people` (those who could gain by gaming); `gaming`, the share of them with responsiveness
     at or above the threshold as estimated; `gaming_high`, the share that can be excluded at alpha, from the draws for choosing;
     `front` (no model is better in both); `allowed` (`gaming_high` within the limit). Further interaction models add a column each
     with the gaming that they would report. `certified` is the bound for the chosen model from draws that had no part in the choice.
@@ -55,7 +56,7 @@ class Selection:
             f"{len(self.table)} models; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."
         ]
         if self.chosen is None:
-            lines.append(f"No model keeps the share of people with {what} within {limit}.")
+            lines.append(f"No model is shown to keep the share of people with {what} within {limit}; more draws may show it for one.")
         else:
             row = self.table.set_index("model").loc[self.chosen]
             best = self.table["accuracy"].max()
@@ -64,6 +65,8 @@ class Selection:
                 f"Chosen: {self.chosen}, accuracy {row['accuracy']:.4g} ({row['accuracy'] - best:+.4g} against the most accurate)."
             )
             word = "Certified on fresh draws" if self.ok else f"Not certified within {limit} on fresh draws"
+            if info["approximate"]:
+                word, end = "On fresh draws, some of them of a chain, so that no error rate is guaranteed", end.replace("at most", "about", 1)
             lines.append(f"{word}: {end}.")
         for name, pick in self.reported.items():
             if pick is None:
@@ -101,24 +104,21 @@ def select(
     im: InteractionModel,
     *,
     accuracy: Mapping[str, float],
-    target: Any,
+    target: Any = None,
     limit: float = 0.1,
-    threshold: float = 0.05,
-    alpha: float = 0.05,
+    threshold: float | None = None,
+    alpha: float | None = None,
     n: int | None = None,
-    margin: float | None = None,
-    seed: int = 0,
-    population: Any = "outside",
+    seed: int | None = None,
+    population: Any = None,
     compare: Mapping[str, InteractionModel] | None = None,
     choose: str = "choose",
     certify: str = "certify",
-    exact_limit: int = EXACT_LIMIT,
-    on_invalid: Literal["error", "skip", "keep"] = "error",
-    check: bool = True,
-    n_jobs: int = 1,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
+    design: Design | None = None,
+    execution: Execution | None = None,
 ) -> Selection:
-    """The most accurate model whose gaming is certified to be within a limit.
+    """Choose the most accurate model whose gaming is certified to be within a limit.
 
     Parameters
     ----------
@@ -127,9 +127,9 @@ def select(
     target
         What a person would game for.
     limit, threshold, alpha
-        At most a share `limit` of people may have responsiveness at or above `threshold`, with error at most alpha.
-    population
-        ``outside``: those whom the model does not give the target already.
+        At most a share `limit` of people may have responsiveness at or above `threshold` (0.05), with error at most alpha.
+    n, seed, population, design, execution
+        As in `budge.audit`.
     compare
         Other interaction models by name, such as ``{"convex": convex(im)}``: what gaming they would report, and which model they
         would have us choose.
@@ -162,6 +162,7 @@ def select(
         raise InputError(
             "models are given by name", where="models", got=models if isinstance(models, Mapping) else type(models).__name__
         )
+    models, accuracy = ({str(name): value for name, value in named.items()} for named in (models, accuracy))
     bound = fraction(limit, "limit", zero=True)
     missing = [name for name in models if name not in accuracy]
     if missing:
@@ -169,69 +170,59 @@ def select(
             "its accuracy is not given", where=f"accuracy[{missing[0]!r}]", remedy=nearest(missing[0], map(str, accuracy))
         )
     merit = {name: number(accuracy[name], f"accuracy[{name!r}]") for name in models}
-    options: dict[str, Any] = {
-        "target": target, "threshold": threshold, "alpha": alpha, "claim": "below", "n": n, "margin": margin, "seed": seed,
-        "population": population, "exact_limit": exact_limit, "adjust": "none", "on_invalid": on_invalid, "n_jobs": n_jobs,
-    }  # fmt: skip
+    wishes = given(target=target, threshold=threshold, alpha=alpha, n=n, seed=seed, population=population)
+    question = designed(design, ({"threshold": 0.05} if design is None else {}) | wishes)
+    question = question.but(claim="below", adjust="none", sequential=False)
+    carried = without_journal(execution)
     stages = 2 + len(compare or ())
 
-    def stage(k: int) -> Callable[[int, int], None] | None:
+    def asked(some: Mapping[str, Any], other: InteractionModel, purpose: str, k: int) -> Audit:
         """Audit k of several, as steps of the whole: they may be of different people."""
-        return None if progress is None else lambda done, total: progress(1000 * k + 1000 * done // max(total, 1), 1000 * stages)
+        step = None if progress is None else lambda done, total: progress(1000 * k + 1000 * done // max(total, 1), 1000 * stages)
+        how = replace(carried, progress=step, check=carried.check if k in (0, stages - 1) else False)
+        return run_audit(dict(some), X, other, question.but(purpose=purpose), how)
 
-    first = audit(dict(models), X, im, purpose=choose, check=check, progress=stage(0), **options)
+    first = asked(models, im, choose, 0)
     table = pd.DataFrame({"model": list(models), "accuracy": [merit[m] for m in models]})
-    shares = [gaming(first, m, alpha) for m in models]
+    shares = [gaming(first, m) for m in models]
     table["people"], table["gaming"], table["gaming_high"] = zip(*shares)
     table["front"] = pareto(table["accuracy"].to_numpy(), table["gaming_high"].to_numpy())
     table["allowed"] = table["gaming_high"] <= bound
     reported: dict[str, str | None] = {}
     for k, (name, other) in enumerate((compare or {}).items(), 1):
-        seen = audit(dict(models), X, other, purpose=choose, check=False, progress=stage(k), **options)
-        table[f"gaming ({name})"] = [gaming(seen, m, alpha)[1] for m in models]
+        seen = asked(models, other, choose, k)
+        table[f"gaming ({name})"] = [gaming(seen, m)[1] for m in models]
         reported[name] = best(table, table[f"gaming ({name})"] <= bound)
     chosen = best(table, table["allowed"])
-    certified = None
+    certified, rough = None, False
     if chosen is not None:
-        again = audit({chosen: models[chosen]}, X, im, purpose=certify, check=False, progress=stage(stages - 1), **options)
-        certified = gaming(again, chosen, alpha)[2]
+        again = asked({chosen: models[chosen]}, im, certify, stages - 1)
+        if carried.check is True and again.info["answers_digests"][chosen] != first.info["answers_digests"][chosen]:
+            raise ModelError("the model answers otherwise than when it was chosen", where=chosen, remedy="fix its seed and its version")
+        certified, rough = gaming(again, chosen)[2], bool(again.rows[chosen].counts.approximate.any())
     info = {
-        "target": first.info["target"], "limit": bound, "threshold": first.info["design"]["threshold"], "alpha": first.info["design"]["alpha"],
-        "n": first.info["design"]["n"], "seed": seed, "choose": choose, "certify": certify, "spec_digest": im.digest,
+        "target": first.info["target"], "limit": bound, "threshold": question.threshold, "alpha": question.alpha, "n": question.draws,
+        "seed": question.seed, "choose": choose, "certify": certify, "spec_digest": im.digest, "approximate": rough,
     }  # fmt: skip
     return Selection(table, chosen, certified, reported, info)
 
 
-def gaming(found: Audit, model: str, alpha: float) -> tuple[int, float, float]:
-    """People asked about; the share of them estimated at or above the threshold; the share that can be excluded at alpha.
+def gaming(found: Audit, model: str) -> tuple[int, float, float]:
+    """Return the people asked about; the share of them estimated at or above the threshold; the share that cannot be excluded at alpha.
 
-    A person of whom nothing is known counts as gaming.
+    A person of whom nothing is known counts as gaming; one who can do nothing at all does not.
     """
-    rows = found.of_model(model)
-    design = found.info["design"]
-    asked = rows[~rows["verdict"].isin(["invalid_start"])]
-    judged = asked[asked["verdict"].isin(JUDGED)]
-    lost = int((asked["verdict"] != "empty").sum()) - len(judged)  # empty: nothing can be done, so nothing can be gamed
-    people = len(asked)
+    rows, claims, design = found.rows[model], found.claims(model), found.design
+    status = rows.counts.words("status")
+    asked = status != "invalid_start"
+    people = int(asked.sum())
     if not people:
         return 0, 0.0, 0.0
-    if not len(judged):
-        return people, lost / people, lost / people
-    p_claim, p_other = evidence(judged, design)
-    # A one-sided bound is wanted: the two-sided one at 2 alpha has just that on its side.
-    known = stats.share_from_p_values(
-        p_claim,
-        p_other,
-        claim="below",
-        alpha=min(2 * alpha, 0.999),
-        level=alpha,
-        over="these",
-        independent=found.info.get("twins", 0) == 0,
-    )
-    exact = (judged["method"] == "exact").all()
-    above = float((judged["rho"] >= design["threshold"]).sum())
-    high = above if exact and not judged["unresolved"].any() else (1.0 - known.low) * len(judged)
-    return people, (above + lost) / people, (high + lost) / people
+    judged = ~rows.counts.is_law("none")
+    lost = int((asked & ~judged & (status != "empty")).sum())
+    above = int((judged & ~(claims.rho < design.threshold)).sum())  # a listed person whose answers are missing counts as gaming
+    least = true_claims(claims.p_below[judged], design.alpha, units=rows.units[judged]) if judged.any() else 0.0
+    return people, (above + lost) / people, (int(judged.sum()) - least + lost) / people
 
 
 def pareto(accuracy: Any, cost: Any) -> Any:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from budge import stats
-from budge.audit import audit
-from budge.audit.design import EXACT_LIMIT
+from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
+from budge.audit.run import run_audit
 from budge.errors import DesignError
 from budge.models import as_predictor
-from budge.stress.evidence import evidence
+from budge.stress.ablating import without_journal
+from budge.stress.ablation_result import unchanged
 from budge.stress.families import as_family
 from budge.stress.sensitivity_result import Sensitivity
 
 __all__ = ["sensitivity"]
-
-Progress = Callable[[int, int], None]
 
 
 def sensitivity(
@@ -28,38 +28,34 @@ def sensitivity(
     X: Any,
     family: Any,
     *,
-    target: Any,
-    threshold: float = 0.1,
-    alpha: float = 0.05,
-    claim: Literal["below", "above"] = "below",
+    target: Any = None,
+    threshold: float | None = None,
+    alpha: float | None = None,
+    claim: Literal["below", "above"] | None = None,
     n: int | None = None,
-    width: float | None = None,
-    margin: float | None = None,
-    power: float = 0.95,
-    seed: int = 0,
-    population: Any = "all",
-    method: Literal["auto", "exact", "sample"] = "auto",
-    exact_limit: int = EXACT_LIMIT,
+    seed: int | None = None,
+    population: Any = None,
+    method: Literal["auto", "exact", "sample"] | None = None,
     adjust: Literal["holm", "bonferroni"] = "holm",
     harm: Literal["below", "above"] | None = None,
-    on_invalid: Literal["error", "skip", "keep"] = "error",
-    check: bool = True,
-    n_jobs: int = 1,
     progress: Progress | None = None,
-    purpose: str = "draw",
+    design: Design | None = None,
+    execution: Execution | None = None,
 ) -> Sensitivity:
     """Audit a family of interaction models on the same people, with common random numbers.
 
     Parameters
     ----------
-    model, X, target, threshold, alpha, claim, n, width, margin, power, seed, population, method, exact_limit, on_invalid, check, n_jobs
+    model, X, target, threshold, alpha, claim, n, seed, population, method, design, execution
         As in `budge.audit`, for every member.
     family
-        A mapping of names to interaction models, `grid` or `toggles`. What is claimed covers these members and no others.
+        A mapping of names to interaction models, `grid` or `toggles`. Claims cover these members and no others.
     adjust
         How *flag* allows for the number of members; *certify* needs no correction.
     harm
-        Which verdict is harm; with it, consensus (harm under every member) and possibility (under some) are told.
+        Which verdict is harm; with it, consensus (harm under every member) and possibility (under some) are reported.
+    progress
+        Called with (members done, members in all).
 
     Returns
     -------
@@ -71,83 +67,80 @@ def sensitivity(
     >>> from budge.stress import grid
     >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9), max_increase=2)])
     >>> family = grid(im, {"features.income.max_increase": [2, 5]})
-    >>> X = pd.DataFrame({"income": [1, 2, 8]})
+    >>> X = pd.DataFrame({"income": [1, 2, 4]})
     >>> result = sensitivity(lambda t: (t["income"] > 4).astype(int), X, family, target=1, harm="below")
     >>> result.people[["rho_min", "rho_max", "flag", "certify"]].round(2).values.tolist()
-    [[0.0, 0.29, True, False], [0.0, 0.38, True, False], [0.5, 0.5, False, False]]
+    [[0.0, 0.29, True, False], [0.0, 0.38, True, False], [0.29, 0.5, False, False]]
     """
     members = as_family(family)
     if adjust not in ("holm", "bonferroni"):
         raise DesignError("must be holm or bonferroni", where="adjust", got=adjust)
-    if harm not in (None, "below", "above"):
-        raise DesignError("must be below or above", where="harm", got=harm)
+    wishes = given(target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed, population=population, method=method, harm=harm)
+    question = designed(design, wishes).but(adjust="none")
+    if question.sequential:
+        raise DesignError("members are compared on the same draws, so that none may stop early", where="sequential", got=True, remedy="leave it out")
+    carried = without_journal(execution)
     predictor = as_predictor(model)
     audits: dict[str, Audit] = {}
     for k, (name, im) in enumerate(members.items()):
-        audits[name] = audit(
-            predictor, X, im, target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, power=power,
-            seed=seed, population=population, method=method, exact_limit=exact_limit, adjust="none", harm=harm, on_invalid=on_invalid,
-            check=check and k == 0, n_jobs=n_jobs, purpose=purpose,
-        )  # fmt: skip
+        audits[name] = run_audit(predictor, X, im, question, replace(carried, progress=None, check=carried.check if k == 0 else False))
         if progress is not None:
             progress(k + 1, len(members))
-    options: dict[str, Any] = {
-        "target": target, "threshold": threshold, "alpha": alpha, "claim": claim, "n": n, "width": width, "margin": margin, "power": power,
-        "seed": seed, "population": population, "method": method, "exact_limit": exact_limit, "adjust": adjust, "harm": harm,
-        "on_invalid": on_invalid, "check": False, "n_jobs": n_jobs, "purpose": purpose,
-    }  # fmt: skip
 
     def again(changes: Mapping[str, Any]) -> Sensitivity:
-        return sensitivity(model, X, family, **{**options, **changes})
+        return sensitivity(model, X, family, adjust=adjust, design=question.but(**changes), execution=Execution(check=False))
 
-    first = next(iter(audits.values())).info
-    design = first["design"]
-    table, people = _tables(audits, design, alpha, adjust, harm)
+    first = next(iter(audits.values()))
+    table, people = _tables(audits, first.design, adjust)
     info = {
-        "target": first["target"], "threshold": design["threshold"], "alpha": design["alpha"], "claim": claim,
-        "adjust": adjust, "harm": harm, "n": design["n"], "seed": design["seed"], "purpose": purpose, "members": list(members),
-        "people": len(people), "asked": int(table["n"].sum()), "digests": {name: a.info["spec_digest"] for name, a in audits.items()},
-        "population": first["population"], "data_digest": first["data_digest"], "model_digest": next(iter(first["model_digests"].values())),
+        "target": first.info["target"], "threshold": question.threshold, "alpha": question.alpha, "claim": question.claim,
+        "adjust": adjust, "harm": question.harm, "n": question.draws, "seed": question.seed, "purpose": question.purpose, "members": list(members),
+        "people": len(people), "asked": sum(int(rows.counts.asked.sum()) for a in audits.values() for rows in a.rows.values()),
+        "digests": {name: a.info["spec_digest"] for name, a in audits.items()}, "population": first.info["population"],
+        "data_digest": first.info["data_digest"], "model_digest": next(iter(first.info["model_digests"].values())),
     }  # fmt: skip
-    return Sensitivity(table, people, info, members.axes, dict(members.settings), audits, again)
+    made = Sensitivity(table, people, info, members.axes, dict(members.settings), audits, again)
+    if len(members) == 1 or first.context is None:  # the audit of the first has asked about the people again
+        return made
+    rows = next(iter(first.rows.values()))
+    found: Sensitivity = unchanged(made, predictor, first.context.source.take(rows.place).starts(), rows.prediction, carried.check)
+    return found
 
 
-def _tables(
-    audits: Mapping[str, Audit], design: Mapping[str, Any], alpha: float, adjust: str, harm: str | None
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """One row a person and member; one row a person."""
-    long, sides = [], []
+def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return one row per person and member, and one row per person."""
+    long = []
     for name, found in audits.items():
-        rows = found.table
-        sides.append(evidence(rows, design))
-        part = rows[
-            ["prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "verdict"]
-        ].copy()
+        part = found.table.drop(columns=["p_adjusted"])
         part.insert(0, "member", name)
         long.append(part)
-    first = long[0]
-    p_claim, p_other = (np.stack([p[k] for p in sides], axis=1) for k in (0, 1))
-    rho = np.stack([part["rho"].to_numpy() for part in long], axis=1)
-    some, all_of = stats.flag(p_claim, alpha, method=adjust), stats.certify(p_claim, alpha)
+    claims = [found.claims() for found in audits.values()]
+    sides = {"below": np.stack([c.evidence("below") for c in claims], axis=1), "above": np.stack([c.evidence("above") for c in claims], axis=1)}
+    rho = np.stack([c.rho for c in claims], axis=1)
+    some, every = stats.flag(sides[design.claim], design.alpha, method=adjust), stats.certify(sides[design.claim], design.alpha)
     known = ~np.isnan(rho)
-    lowest = np.where(known, rho, np.inf).min(axis=1)
-    highest = np.where(known, rho, -np.inf).max(axis=1)
+    lowest, highest = np.where(known, rho, np.inf).min(axis=1), np.where(known, rho, -np.inf).max(axis=1)
     people = pd.DataFrame(
         {
             "rho_min": np.where(np.isfinite(lowest), lowest, np.nan), "rho_max": np.where(np.isfinite(highest), highest, np.nan),
-            "flag": np.atleast_1d(some.rejected), "p_flag": np.atleast_1d(some.p_value), "certify": np.atleast_1d(all_of.rejected),
-            "p_certify": np.atleast_1d(all_of.p_value), "verdicts": _verdicts(long),
+            "flag": np.atleast_1d(some.rejected), "p_flag": np.atleast_1d(some.p_value), "certify": np.atleast_1d(every.rejected),
+            "p_certify": np.atleast_1d(every.p_value), "verdicts": _verdicts(long), "approximate": _rough(long),
+            "disagree": np.all([np.atleast_1d(stats.flag(p, design.alpha, method=adjust).rejected) for p in sides.values()], axis=0),
         },
-        index=first.index,
+        index=long[0].index,
     )  # fmt: skip
-    if harm is not None:
-        p = p_claim if harm == design["claim"] else p_other
-        people["consensus"] = np.atleast_1d(stats.certify(p, alpha).rejected)
-        people["possibility"] = np.atleast_1d(stats.flag(p, alpha, method=adjust).rejected)
+    if design.harm is not None:
+        p = sides[design.harm]
+        people["consensus"] = np.atleast_1d(stats.certify(p, design.alpha).rejected)
+        people["possibility"] = np.atleast_1d(stats.flag(p, design.alpha, method=adjust).rejected)
     return pd.concat(long), people
 
 
 def _verdicts(long: list[pd.DataFrame]) -> list[str]:
-    """The distinct verdicts of each person over the members."""
+    """Return the distinct verdicts of each person over the members."""
     words = np.stack([part["verdict"].to_numpy(dtype=object) for part in long], axis=1)
     return [", ".join(dict.fromkeys(str(w) for w in row)) for row in words]
+
+
+def _rough(long: list[pd.DataFrame]) -> Any:
+    return np.stack([(part["exactness"] == "approximate").to_numpy() for part in long], axis=1).any(axis=1)

@@ -11,21 +11,25 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.audit.summary import heads
 from budge.errors import InputError, nearest, printable
 from budge.stats._checks import percent, plain
-from budge.stress.ablation_result import fresh, heads, records
+from budge.stats.claims import JUDGED
+from budge.stress.ablation_result import fresh, records
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
 __all__ = ["Sensitivity"]
 
+SHOWN = ("below", "above", "at the threshold", "none")
+
 
 @dataclass(frozen=True)
 class Sensitivity:
     """Responsiveness under every member of a family.
 
-    `table` has one row a person and member. `people` has one row a person: `rho_min` and `rho_max` over the members, `flag`
+    `table` has one row per person and member. `people` has one row per person: `rho_min` and `rho_max` over the members, `flag`
     (some member rejects: smallest adjusted p-value), `certify` (all members reject: largest raw p-value), and with a
     declared harm `consensus` (harm shown under every member) and `possibility` (shown under some). Exact rows count with
     p-value 0 or 1. Claims cover the members evaluated, nothing between them.
@@ -55,7 +59,7 @@ class Sensitivity:
                 {
                     "member": name,
                     "mean_rho": float(part["rho"].mean()),
-                    **{v: int(counts.get(v, 0)) for v in ("below", "above", "inconclusive")},
+                    **{v: int(counts.get(v, 0)) for v in JUDGED if v in ("below", "above", "inconclusive") or v in counts},
                 }
             )
         return pd.DataFrame(rows)
@@ -67,7 +71,10 @@ class Sensitivity:
         return self.table[self.table["member"] == member]
 
     def breaks(self) -> pd.DataFrame:
-        """Where along each axis of the grid a person's verdict changes, the other axes held: between which two values."""
+        """Return where along each axis of the grid a person's verdict changes, the other axes held: between which two values.
+
+        `shown` tells whether both verdicts are shown; from or to `inconclusive` is no change of responsiveness that was shown.
+        """
         if not self.axes:
             raise InputError(
                 "these members lie on no grid, so there is no order along which a verdict could break",
@@ -88,9 +95,10 @@ class Sensitivity:
                             {
                                 "person": person, "axis": path, "others": ", ".join(map(str, others)), "from": self.settings[one][axis],
                                 "to": self.settings[two][axis], "verdict_from": verdicts[one][person], "verdict_to": verdicts[two][person],
+                                "shown": verdicts[one][person] in SHOWN and verdicts[two][person] in SHOWN,
                             }
                         )  # fmt: skip
-        return pd.DataFrame(rows, columns=["person", "axis", "others", "from", "to", "verdict_from", "verdict_to"])
+        return pd.DataFrame(rows, columns=["person", "axis", "others", "from", "to", "verdict_from", "verdict_to", "shown"])
 
     def tornado(self) -> pd.DataFrame:
         """For each axis (or member), how far mean ρ swings: the data of a tornado chart, the widest first."""
@@ -135,8 +143,10 @@ class Sensitivity:
             f"Responsiveness is {claim} {tau:g} under every member for {heads(int(people['certify'].sum()))}, and under at least one for "
             f"{int(people['flag'].sum()):,} (each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members)."
         )
-        moved = int(people["verdicts"].str.contains(",").sum())
-        lines.append(f"The verdict depends on the member for {heads(moved)}.")
+        moved = int(people["disagree"].sum())
+        lines.append(f"Members are shown to disagree (below under one, above under another) for {heads(moved)}.")
+        if people["approximate"].any():
+            lines.append(f"For {heads(int(people['approximate'].sum()))} some draws come from a chain: no error rate is guaranteed for them.")
         if info["harm"]:
             lines.append(
                 f"Harm ({info['harm']} the threshold): consensus of all members for {heads(int(people['consensus'].sum()))}, "

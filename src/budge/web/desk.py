@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from budge.audit.design import MASK, population_name
 from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, Problem
 from budge.interaction import InteractionModel
@@ -113,7 +114,7 @@ class Desk:
     def start(self) -> dict[str, Any]:
         """What the page needs to begin."""
         q = self.question
-        options = q.saved.info["design"] if q.saved is not None and not q.live else q.design(q.threshold).record()
+        options = q.saved.info["design"] if q.saved is not None and not q.live else q.design(q.threshold).to_dict()
         people = len(q.frame) if q.frame is not None else len(set(q.saved.table.index)) if q.saved is not None else 0
         target = q.saved.info["target"] if q.saved is not None else q.design(q.threshold).target.describe()
         describe = {n: p.describe() for n, p in q.predictors.items()} if q.live else dict(q.saved.info["models"]) if q.saved else {}
@@ -127,7 +128,7 @@ class Desk:
             "population": _population_words(q),
             "design": {k: options[k] for k in ("alpha", "claim", "n", "why_n", "seed", "method", "exact_limit")},
             "groups": _groups(q),
-            "harm": q.options.get("harm") if q.live else (q.saved.info.get("harm") if q.saved else None),
+            "harm": q.options.harm,
             "state": {"base": self.first, "off": [], "off_effects": [], "features": {}, "threshold": q.threshold},
             "model": controls(q.im),
         }
@@ -138,7 +139,7 @@ class Desk:
         if not q.live:
             return {"chosen": {m: len(q.saved.of_model(m)) for m in q.models} if q.saved is not None else {}, "first": 0}
         assert q.frame is not None
-        if isinstance(q.options.get("population", "all"), str) and q.options.get("population", "all") == "all":
+        if isinstance(q.options.population, str) and q.options.population == "all":
             return {"chosen": {m: len(q.frame) for m in q.models}, "first": 0}
         if self._before is None:
             self._before = predictions(q)
@@ -256,11 +257,11 @@ class Desk:
         return result
 
     def one(self, state: State, place: Any) -> tuple[Audit, Any]:
-        """The audit of one person, and her label."""
+        """Return the audit of one person, and their label."""
         frame = self.question.frame
         if frame is None or not isinstance(place, int) or isinstance(place, bool) or not 0 <= place < len(frame):
-            raise InputError("nobody stands there", where="person", got=place)
-        return self.question.audit(self.model(state), state.threshold, [place], population="all"), frame.index[place]
+            raise InputError("nobody is at this place", where="person", got=place)
+        return self.question.audit(self.model(state), state.threshold, [place]), frame.index[place]
 
     # -- looking ------------------------------------------------------------------------------------------------------
 
@@ -344,8 +345,11 @@ class Desk:
         return everybody_record(found, None if start is found else start, whole=whole, of=of or len(self.order))
 
     def _judged(self, state: State, found: Audit) -> Audit:
-        """What an edit finds is not what was declared to be harm before: the declaration was of the question as served."""
-        return replace(found, info={**found.info, "harm": None}) if found.info.get("harm") and self.edited(state) else found
+        """Return the result without its declaration of harm where the model was edited: the declaration was about the question as served."""
+        if not found.design.harm or not self.edited(state):
+            return found
+        design = replace(found.design, harm=None)
+        return replace(found, design=design, info={**found.info, "harm": None, "design": design.to_dict()})
 
     def _keep(self, state: State, *, some: Audit | None = None, whole: Audit | None = None) -> None:
         key = (model_key(state.edits.of(self.base(state.base)[0])), state.threshold)
@@ -359,12 +363,12 @@ class Desk:
 
 
 def _population_words(question: Question) -> str:
-    given = question.options.get("population", "all") if question.live or question.saved is None else question.saved.info["population"]
-    return {"outside": "outside the target"}.get(given, given) if isinstance(given, str) else "chosen people"
+    population = question.saved.info["population"] if question.saved is not None else population_name(question.options.population)
+    return "chosen people" if population.startswith(MASK) else {"outside": "outside the target"}.get(population, population)
 
 
 def _groups(question: Question) -> list[str]:
-    """Columns with few values: people can be told apart by them."""
+    """Return the columns with few values: people can be told apart by them."""
     if question.frame is None:
         return []
     frame = question.frame

@@ -11,21 +11,19 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
-from budge.audit.summary import summarise
 
 __all__ = ["everybody_record", "first_people"]
 
-VERDICTS = ("below", "above", "inconclusive")
 STEPS = 240  #: points of a drawn distribution
 
 
 def first_people(people: int, seed: int = 0) -> np.ndarray[Any, np.dtype[np.intp]]:
-    """The order in which people are taken into subsamples: random, and always the same."""
+    """Return the order in which people are taken into subsamples: random, and always the same."""
     return np.random.default_rng([20_260_101, seed]).permutation(people)
 
 
 def everybody_record(found: Audit, before: Audit | None, *, whole: bool, of: int) -> dict[str, Any]:
-    """The summary for each model, beside that of the declared interaction model for the same people."""
+    """Return the summary for each model, beside that of the declared interaction model for the same people."""
     tables = {name: found.of_model(name) for name in found.models}
     olds = {name: before.of_model(name) if before is not None else None for name in found.models}
     people = len(tables[found.models[0]]) if len(tables) == 1 else found.table.index.nunique()
@@ -40,8 +38,8 @@ def everybody_record(found: Audit, before: Audit | None, *, whole: bool, of: int
 
 
 def _model(found: Audit, rows: pd.DataFrame, old: pd.DataFrame | None, name: str) -> dict[str, Any]:
-    summary = summarise(rows, found.info, name)
-    record = {**summary.to_dict(), "sentences": str(summary).split("\n"), "cdf": _cdf(rows), "before": None}
+    summary = found.summary(name)
+    record = {**summary.to_dict(), "sentences": summary.sentences(), "cdf": _cdf(rows), "before": None}
     if old is not None:
         if len(rows) != len(old):
             old = old.loc[old.index.isin(rows.index)]
@@ -58,12 +56,12 @@ def _model(found: Audit, rows: pd.DataFrame, old: pd.DataFrame | None, name: str
 
 
 def _mean(rows: pd.DataFrame) -> float | None:
-    judged = rows["rho"][rows["verdict"].isin(VERDICTS)].dropna()
+    judged = rows["rho"][rows["method"] != "none"].dropna()
     return float(judged.mean()) if len(judged) else None
 
 
 def _cdf(rows: pd.DataFrame) -> list[list[float]]:
-    """Steps (ρ, share of people up to it), thinned to what a picture can show."""
+    """Return steps (ρ, share of people up to it), thinned to what a picture can show."""
     rho = np.sort(rows["rho"].dropna().to_numpy(dtype=float))
     if not len(rho):
         return []
@@ -76,7 +74,7 @@ def _cdf(rows: pd.DataFrame) -> list[list[float]]:
 
 
 def _pair(tables: Mapping[str, pd.DataFrame], a: str, b: str) -> dict[str, Any]:
-    """Two models on the same people and points: who gets which verdict from each, and how far apart their ρ are."""
+    """Return two models on the people of both: who gets which verdict from each, and how far apart their ρ are."""
     one, two = tables[a], tables[b]
     both = one[["verdict", "rho"]].add_suffix("_a").join(two[["verdict", "rho"]].add_suffix("_b"), how="inner")
     counts: Mapping[Any, int] = both.groupby(["verdict_a", "verdict_b"], observed=True).size().to_dict()

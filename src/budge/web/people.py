@@ -112,7 +112,7 @@ def _rows(
         rows[columns] = None
     rows["verdict"] = rows["verdict"].astype(object).where(rows["verdict"].notna(), "not computed")
     if asked is not None and len(rows) == len(asked[model]):
-        population = question.options.get("population", "all")
+        population = question.options.population
         why = "already in the target" if isinstance(population, str) and population == "outside" else "not chosen"
         rows["verdict"] = rows["verdict"].where((rows["verdict"] != "not computed") | asked[model], why)
     rows["was"] = before.of_model(model if len(before.models) > 1 else None)["rho"].reindex(rows.index) if before is not None else np.nan

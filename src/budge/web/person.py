@@ -1,4 +1,4 @@
-"""One person: her features, what she can reach, what flips the prediction, and what may be claimed."""
+"""One person: their features, what they can reach, what flips the prediction, and what may be claimed."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.blocks import _far
-from budge.audit.result import Audit, _same
+from budge.audit.points import answers_of, points_of
+from budge.audit.result import COLUMNS, Audit, same_cell
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import BudgeError, InputError
 from budge.interaction import InteractionModel
+from budge.reach.reacher import reacher
+from budge.stats.counts import STATUSES
 from budge.web.question import Question
 from budge.web.records import error_record, plain, shown
 
@@ -21,24 +23,24 @@ __all__ = ["person_record", "row_record", "saved_person"]
 
 MOST_POINTS = 200  #: points that the page lists; the nearest ones
 MOST_FLIPS = 5  #: points that flip the prediction, shown change by change
-ROW = ("prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "p_adjusted", "verdict")
 
 
 def person_record(question: Question, im: InteractionModel, threshold: float, place: int) -> dict[str, Any]:
-    """Everything the page shows of the person at a place of the table."""
+    """Return everything that the page shows of the person at a place of the table."""
     assert question.frame is not None
     if not 0 <= place < len(question.frame):
-        raise InputError("nobody stands there", where="person", got=place, remedy=f"there are {len(question.frame)} people")
+        raise InputError("nobody is at this place", where="person", got=place, remedy=f"there are {len(question.frame)} people")
     frame = question.frame.iloc[[place]]
-    found = question.audit(im, threshold, [place], population="all")
+    found = question.audit(im, threshold, [place])
     assert found.context is not None
     source = found.context.source
     assert isinstance(source, TableSource)
-    status = source.status(0)
+    status = STATUSES[int(source.status[0])]
     label = frame.index[0]
     record: dict[str, Any] = {
         "place": place,
         "label": str(label),
+        "status": status,
         "models": {name: row_record(found, label, name) for name in question.models},
         "features": _features(im, frame, source),
         "extra": {str(c): shown(frame[c].iloc[0]) for c in frame.columns if c not in im.by_name},
@@ -46,20 +48,20 @@ def person_record(question: Question, im: InteractionModel, threshold: float, pl
         "reach": None,
     }
     if status == "invalid_start":
-        return record | {"status": status, "sentence": "She breaks the interaction model before she moves: no verdict."}
+        return record | {"sentence": "This person breaks the interaction model before they move: no verdict."}
     if status == "empty":
-        return record | {"status": status, "sentence": _clash(im, frame)}
-    chunk, exact = _points(question, source, threshold)
-    record["status"] = status
-    record["reach"] = _reach(question, im, found, source, chunk, exact, threshold)
+        return record | {"sentence": _clash(im, frame)}
+    if not found.rows[question.models[0]].counts.n[0]:
+        return record | {"status": "not_exact", "sentence": "The reachable points cannot be listed, and the audit is to list only: no verdict."}
+    record["reach"] = _reach(question, im, found, source)
     record["sentence"] = _sentence(record["reach"], status)
     return record
 
 
 def row_record(found: Audit, label: Any, model: str) -> dict[str, Any]:
-    """The row of the audit's table, as it is."""
-    row = found.of_model(model).loc[label]
-    return {name: shown(row[name]) for name in ROW}
+    """Return the row of the audit's table, as it is."""
+    row = found._row(label, model)
+    return {name: shown(row[name]) for name in COLUMNS}
 
 
 def _clash(im: InteractionModel, frame: pd.DataFrame) -> str:
@@ -80,51 +82,40 @@ def _features(im: InteractionModel, frame: pd.DataFrame, source: TableSource) ->
                 "name": f.name,
                 "value": shown(frame[f.name].iloc[0]),
                 "moves": f.name in im.moving,
-                "own": [plain(low), plain(high)] if f.actionable and ranked else None,  # what she can do herself, alone
+                "own": [plain(low), plain(high)] if f.actionable and ranked else None,  # what the person can do themselves, alone
                 "free": f.actionable and high > low,
             }
         )
     return rows
 
 
-def _points(question: Question, source: TableSource, threshold: float) -> tuple[Chunk, bool]:
-    """Her points as the audit takes them: all where it lists them, else its very draws."""
-    design = question.design(threshold)
-    size = source.size(0) if design.method != "sample" else None
-    if size is not None and (size <= design.exact_limit or design.method == "exact"):
-        return next(iter(source.exact([0]))), True
-    return next(iter(source.draws([0], design.n, design.seed, design.purpose))), False
-
-
-def _reach(
-    question: Question, im: InteractionModel, found: Audit, source: TableSource, chunk: Chunk, exact: bool, threshold: float
-) -> dict[str, Any]:
-    assert chunk.values is not None
-    total = len(chunk.values)
-    far = _far(source, chunk.values, np.arange(total), np.zeros(total, dtype=np.intp))
-    target = question.design(threshold).target
-    label = source.frame.index[0]
+def _reach(question: Question, im: InteractionModel, found: Audit, source: TableSource) -> dict[str, Any]:
+    label, first = source.frame.index[0], question.models[0]
+    chunk = points_of(found, label, first)  # the same for every model: all were asked about this person
+    assert chunk.moved is not None
+    total = len(chunk.rows)
+    values = np.repeat(source.values, total, axis=0)
+    values[:, reacher(source.model).moved] = chunk.moved.T
+    exact = bool(found.rows[first].counts.is_law("exact")[0])
+    far = source.distance(chunk, np.arange(total))
     outputs, hits = {}, {}
-    for name, predictor in question.predictors.items():
-        answers, good = predictor.predict_resolved(chunk.rows)
-        answers, good = np.asarray(answers), np.asarray(good, dtype=bool)
-        before = np.asarray(predictor.predict(source.frame))
-        hit = np.zeros(total, dtype=bool)
-        if good.any():
-            hit[good] = target.hits(answers[good], np.repeat(before, int(good.sum())))
-        if not good.all():
-            answers = answers.astype(object)
-            answers[~good] = None
-        outputs[name], hits[name] = answers, hit
-    moved = [n for j, n in enumerate(f.name for f in im.features) if n in im.moving and _moves(chunk.values[:, j], source.values[0, j])]
+    for name in question.models:
+        answers = answers_of(found, label, name, chunk)
+        own = answers.outputs
+        if not answers.good.all():
+            own = own.astype(object)
+            own[~answers.good] = None
+        outputs[name], hits[name] = own, answers.hit
+    moved = [n for j, n in enumerate(f.name for f in im.features) if n in im.moving and _moves(values[:, j], source.values[0, j])]
     near = np.argsort(far, kind="stable")
+    size = float(source.size[0])
     return {
         "exact": exact,
         "points": total,
-        "size": source.size(0),
-        "distinct": total if exact else len(np.unique(chunk.values, axis=0)),
-        "moved": [_spread(im, name, chunk, source, hits) for name in moved],
-        "models": {name: _model(found, name, label, outputs[name], hits[name], near, chunk, source, moved) for name in question.models},
+        "size": None if np.isnan(size) else int(size),
+        "distinct": total if exact else len(np.unique(values, axis=0)),
+        "moved": [_spread(im, name, chunk, values, source, hits) for name in moved],
+        "models": {name: _model(found, name, label, outputs[name], hits[name], near, chunk, values, source, moved) for name in question.models},
         "listed": _listed(chunk, near[:MOST_POINTS], moved, outputs, hits, far),
     }
 
@@ -134,12 +125,11 @@ def _moves(column: npt.NDArray[np.float64], start: float) -> bool:
 
 
 def _spread(
-    im: InteractionModel, name: str, chunk: Chunk, source: TableSource, hits: Mapping[str, npt.NDArray[np.bool_]]
+    im: InteractionModel, name: str, chunk: Chunk, values: npt.NDArray[np.float64], source: TableSource, hits: Mapping[str, npt.NDArray[np.bool_]]
 ) -> dict[str, Any]:
-    """Where a feature goes: its lowest and highest value reached, and in what share of the points it moves."""
-    assert chunk.values is not None
+    """Return where a feature goes: its lowest and highest value reached, and in what share of the points it moves."""
     j = [f.name for f in im.features].index(name)
-    column, start = chunk.values[:, j], source.values[0, j]
+    column, start = values[:, j], source.values[0, j]
     cells = chunk.rows[name]
     kinds, first = np.unique(column[~np.isnan(column)], return_index=True)
     places = np.flatnonzero(~np.isnan(column))[first]
@@ -158,15 +148,14 @@ def _spread(
 
 def _model(
     found: Audit, name: str, label: Any, outputs: npt.NDArray[Any], hit: npt.NDArray[np.bool_], near: npt.NDArray[np.intp], chunk: Chunk,
-    source: TableSource, moved: list[str],
+    values: npt.NDArray[np.float64], source: TableSource, moved: list[str],
 ) -> dict[str, Any]:  # fmt: skip
-    """What flips one model's prediction: the audit's witness, and the nearest distinct points that do the same."""
+    """Return what flips one model's prediction: the audit's witness, and the nearest distinct points that do the same."""
     witness = found.change(label, model=name)
     places: list[int] = []
     seen: set[bytes] = set()
-    assert chunk.values is not None
     for p in near[hit[near]].tolist():
-        key = chunk.values[p].tobytes()
+        key = values[p].tobytes()
         if key not in seen:
             seen.add(key)
             places.append(p)
@@ -179,7 +168,7 @@ def _model(
         "hits": int(hit.sum()),
         "witness": [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in witness.itertuples(index=False, name=None)],
         "flips": [
-            [{"feature": n, "from": shown(start[n]), "to": shown(chunk.rows[n].iloc[p])} for n in moved if not _same(start[n], chunk.rows[n].iloc[p])]
+            [{"feature": n, "from": shown(start[n]), "to": shown(chunk.rows[n].iloc[p])} for n in moved if not same_cell(start[n], chunk.rows[n].iloc[p])]
             for p in places
         ],
         "outputs": [float(numbers.min()), float(np.median(numbers)), float(numbers.max())] if scores else None,
@@ -205,41 +194,32 @@ def _sentence(reach: Mapping[str, Any], status: str) -> str:
     moved = len(reach["moved"])
     features = f"{moved} feature{'' if moved == 1 else 's'} move{'s' if moved == 1 else ''}"
     if status == "fixed":
-        return "She can reach nothing but where she stands."
+        return "This person can reach nothing but where they are."
     if reach["exact"]:
-        return f"She can reach {reach['points']:,} point{'' if reach['points'] == 1 else 's'}, all of them listed; {features}."
+        return f"This person can reach {reach['points']:,} point{'' if reach['points'] == 1 else 's'}, all of them listed; {features}."
     size = f" of {reach['size']:,} reachable points" if reach["size"] is not None else ""
     return f"{reach['points']:,} draws{size}, {reach['distinct']:,} of them distinct; {features}."
 
 
 def saved_person(question: Question, place: int) -> dict[str, Any]:
-    """What a saved run alone tells of a person: her rows, and what her witness changed."""
+    """Return what a saved run alone holds about a person: their rows, and what their witness changed."""
     saved = question.saved
     assert saved is not None
     labels = list(dict.fromkeys(saved.table.index))
     if not 0 <= place < len(labels):
-        raise InputError("nobody stands there", where="person", got=place, remedy=f"there are {len(labels)} people")
+        raise InputError("nobody is at this place", where="person", got=place, remedy=f"there are {len(labels)} people")
     label = labels[place]
-    rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.of_model(name).index}
+    rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.rows[name].index}
     reached: dict[str, Any] = {}
     for name in rows:
-        values = saved.witnesses.get(name, {}).get(label)
-        if values is None:
-            continue
-        if saved.moved:
+        if saved.rows[name].counts.witness[saved._at(label, name)] >= 0:
             steps = saved.change(label, model=name).itertuples(index=False, name=None)
             reached[name] = [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in steps]
-        elif isinstance(values, list):  # a run of an earlier version keeps only where its witnesses lie
-            reached[name] = [
-                {"feature": f.name, "to": shown(f.levels[int(v)] if f.levels is not None and v == v else v)}
-                for f, v in zip(question.im.features, values)
-                if f.name in question.im.moving
-            ]
     return {"place": place, "label": str(label), "models": rows, "witness": reached, "status": "saved"}
 
 
 def try_person(question: Question, im: InteractionModel, threshold: float, place: int) -> dict[str, Any]:
-    """The person, or what stands in the way of computing her: a part that cannot be drawn holds up nobody else."""
+    """Return the person, or the error of computing them: a part that cannot be drawn holds up nobody else."""
     try:
         return {"kind": "person", **person_record(question, im, threshold, place)}
     except BudgeError as error:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from budge.audit import audit
-from budge.audit.design import Design, make_design
+from budge.audit.ask import predictors_of
+from budge.audit.design import Design, Execution
 from budge.audit.result import Audit, Context
-from budge.audit.run import _info, make_source, predictors_of
+from budge.audit.sources import make_source
+from budge.audit.storage import population_of
 from budge.errors import InputError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.models import Predictor
-from budge.targets import from_dict
 
 __all__ = ["Question", "from_run", "make_question"]
 
@@ -26,13 +27,13 @@ __all__ = ["Question", "from_run", "make_question"]
 class Question:
     """Who is asked about what. Without people (a saved run alone) only `saved` can be looked at.
 
-    `options` are the keyword arguments of `budge.audit`, the threshold apart, which the page can change.
+    `options` is the design of the audit; the page can change its threshold.
     """
 
     im: InteractionModel
     predictors: Mapping[str, Predictor] = field(default_factory=dict)
     frame: pd.DataFrame | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Design = field(default_factory=Design)
     threshold: float = 0.1
     text: str = ""  # the spec as its author wrote it, comments and all
     title: str = ""
@@ -50,58 +51,67 @@ class Question:
         return tuple(self.predictors) if self.live else (self.saved.models if self.saved is not None else ())
 
     def design(self, threshold: float) -> Design:
-        """The design of an audit with this threshold, exactly as `budge.audit` makes it; made once."""
+        """Return the design of an audit with this threshold, as `budge.audit` makes it; made once."""
         if threshold in self._designs:
             return self._designs[threshold]
-        wishes = {k: v for k, v in self.options.items() if k not in ("target", "population", "harm")}
         classes = next((p.classes for p in self.predictors.values() if p.classes is not None and p.output == "label"), None)
         if len(self._designs) > 100:
             self._designs.clear()
-        return self._designs.setdefault(threshold, make_design(self.options["target"], classes=classes, threshold=threshold, **wishes))
+        made = self.options if threshold == self.options.threshold else self.options.but(threshold=threshold)
+        return self._designs.setdefault(threshold, made.aimed(classes))
 
-    def audit(self, im: InteractionModel, threshold: float, people: Any = None, **more: Any) -> Audit:
-        """`budge.audit` of this question: the edited model, everybody or some people by position."""
+    def audit(self, im: InteractionModel, threshold: float, people: Any) -> Audit:
+        """Return `budge.audit` of some people by position, whether they have the target or not."""
         assert self.frame is not None
-        options = dict(self.options)
-        frame = self.frame
-        if people is not None:
-            frame = frame.iloc[people]
-            chosen = options.get("population", "all")
-            if not isinstance(chosen, str):
-                options["population"] = np.asarray(chosen)[people]
-        return audit(dict(self.predictors), frame, im, threshold=threshold, check=False, **{**options, **more})
+        design = self.design(threshold).but(population="all")
+        return audit(dict(self.predictors), self.frame.iloc[people], im, design=design, execution=Execution(check=False))
 
 
 def make_question(
-    model: Any, X: Any, im: InteractionModel, *, target: Any, threshold: float = 0.1, text: str = "", title: str = "",
-    check: bool = True, **options: Any,
+    model: Any, X: Any, im: InteractionModel, *, target: Any = None, threshold: float = 0.1, text: str = "", title: str = "",
+    check: bool = True, design: Design | None = None, **options: Any,
 ) -> Question:  # fmt: skip
-    """From what a caller of `budge.audit` has; everything is checked now, on a few people, rather than at the first click."""
+    """Return the question of what a caller of `budge.audit` has; everything is checked now, on a few people, rather than at the first click.
+
+    Parameters
+    ----------
+    design, options
+        A design, or fields of it by name.
+    """
     if not isinstance(im, InteractionModel):
         raise InputError("the page needs an interaction model over a table", where="im", got=type(im).__name__)
-    known = {"alpha", "claim", "n", "width", "margin", "power", "seed", "population", "method", "exact_limit", "adjust", "harm"}
-    known |= {"on_invalid", "max_unresolved", "purpose"}
+    known = {f.name for f in fields(Design)} - {"sequential", "proposal", "why_n", "family", "testing"}
     strange = sorted(set(options) - known)
     if strange:
         raise InputError("is no option of the page", where=strange[0], got=options[strange[0]], remedy=f"known: {', '.join(sorted(known))}")
+    options = {name: value for name, value in options.items() if value is not None}
+    if design is None:
+        # An edit can put people outside its bounds: they are shown as such, nobody else is held up.
+        design = Design(**{"target": target, "threshold": threshold, "on_invalid": "skip", **options})
+    elif options or target is not None:
+        design = design.but(**({} if target is None else {"target": target}), **options)
+    if not 0 < design.threshold < 1:
+        remedy = "budge.audit takes the threshold 0"
+        raise InputError("the page needs a threshold between 0 and 1", where="threshold", got=design.threshold, remedy=remedy)
+    if design.sequential or design.proposal is not None:
+        kind = "sequential" if design.sequential else "weighted"
+        raise InputError(f"the page does not repeat {kind} draws", where="design", remedy="use a fixed number of draws")
     frame = table(X)
-    # An edit can put people outside its bounds: they are shown as such, nobody else is held up.
-    options = {"target": target, "on_invalid": "skip", **options}
-    source = make_source(im, frame, options["on_invalid"])
-    predictors = predictors_of(model, source)
-    question = Question(im, predictors, frame, options, threshold, text, title or im.name)
-    question.design(threshold)
+    make_source(im, frame, design.on_invalid)  # what is wrong with the people is an error now
+    predictors = predictors_of(model, table=True)
+    question = Question(im, predictors, frame, design, design.threshold, text, title or im.name)
     few = np.linspace(0, len(frame) - 1, min(5, len(frame))).astype(int)
-    audit(dict(predictors), frame.iloc[few], im, threshold=threshold, check=check, **{**options, "population": "all"})
+    trial = question.design(design.threshold).but(population="all")
+    audit(dict(predictors), frame.iloc[few], im, design=trial, execution=Execution(check=check))
     return question
 
 
 def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "") -> Question:
-    """From a saved run: alone it can be read, with its models and people it can be explored.
+    """Return the question of a saved run: alone it can be read, with its models and people it can be explored.
 
-    The digests say whether these are the same models and people; what was computed then is not computed again.
+    The digests tell whether these are the same models and people; what was computed then is not computed again.
     """
-    info = saved.info
+    info, design = saved.info, saved.design
     if info["spec"] is None:
         raise InputError("the run has no spec: its interactions are Python code", where="run", remedy="call budge.web.serve in Python")
     im = InteractionModel.from_spec(info["spec"])
@@ -111,25 +121,17 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
             "exploring a saved run takes its models and its people", where=missing, remedy=f"add {missing}, or leave both out to read it"
         )
     if model is None:
-        return Question(im, threshold=info["design"]["threshold"], title=title or im.name, saved=saved)
-    design = info["design"]
-    if "function" in design["target"]:
-        raise InputError("the target of the run is Python code", where="run", got=design["target"], remedy="call budge.web.serve in Python")
-    if design["sequential"] is not None or design["proposal"] is not None:
-        kind = "sequential" if design["sequential"] is not None else "weighted"
+        return Question(im, options=design, threshold=design.threshold, title=title or im.name, saved=saved)
+    target = info["design"]["target"]
+    if isinstance(target, Mapping) and "function" in target:
+        raise InputError("the target of the run is Python code", where="run", got=target, remedy="call budge.web.serve in Python")
+    if design.sequential or design.proposal is not None:
+        kind = "sequential" if design.sequential else "weighted"
         raise InputError(f"the page does not repeat {kind} draws", where="run", remedy="leave --data and --model out to read it")
-    options: dict[str, Any] = {
-        key: design[key] for key in ("alpha", "claim", "n", "seed", "purpose", "method", "exact_limit", "adjust", "on_invalid")
-    }
     frame = table(X)
-    population: Any = info["population"]
-    if population not in ("all", "outside"):
-        population = frame.index.isin(saved.table.index)
     named = model if isinstance(model, Mapping) or len(saved.models) > 1 else {saved.models[0]: model}
-    question = make_question(
-        named, frame, im, target=from_dict(design["target"]), threshold=design["threshold"], title=title, population=population,
-        harm=info["harm"], **options,
-    )  # fmt: skip
+    own = [group for group in design.groups if group[0] in frame.columns]  # a group may be a column that the model does not get
+    question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title)
     return _joined(question, saved)
 
 
@@ -140,18 +142,18 @@ def _hint(name: str) -> str:
 
 
 def _joined(question: Question, saved: Audit) -> Question:
-    """The question with what the run found, if it is about the same models and people; an error that names what differs."""
+    """Return the question with what the run found, if it is about the same models and people; an error names what differs."""
     assert question.frame is not None
-    source = make_source(question.im, question.frame, question.options["on_invalid"])
-    now = _info(source, question.predictors, question.design(question.threshold), question.im, None, "all")
-    for name in ("spec_digest", "data_digest", "model_digests"):
-        if now[name] != saved.info[name]:
+    source = make_source(question.im, question.frame, question.options.on_invalid)
+    now = {
+        "spec_digest": question.im.digest,
+        "data_digest": source.digest(),
+        "model_digests": {name: p.digest() for name, p in question.predictors.items()},
+    }
+    for name, value in now.items():
+        if value != saved.info[name]:
             raise InputError(
-                f"the {name.replace('_', ' ')} differs from the run's", where="run", got=now[name],
+                f"the {name.replace('_', ' ')} differs from the run's", where="run", got=value,
                 remedy=f"the run had {saved.info[name]}; {_hint(name)}",
             )  # fmt: skip
-    context = Context(question.predictors, question.frame, question.im, source)
-    whole = Audit(saved.table, saved.info, saved.witnesses, saved.changes, saved.notes, context)
-    return Question(
-        question.im, question.predictors, question.frame, question.options, question.threshold, question.text, question.title, whole
-    )
+    return replace(question, saved=replace(saved, context=Context(question.predictors, question.frame, question.im, source)))

@@ -6,16 +6,16 @@ At its end it is what `budge.audit` returns, to the bit; before, it is the same 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.blocks import Record, Work
-from budge.audit.result import Audit, Context
-from budge.audit.run import _block, _complete, _info, _population, make_source
+from budge.audit.counting import Counted
+from budge.audit.result import Audit
+from budge.audit.run import finished, info_of, prepare, result_of
 from budge.interaction import InteractionModel
 from budge.web.question import Question
 
@@ -27,17 +27,17 @@ BLOCK_ROWS = 100_000
 
 
 class Pace:
-    """People a second, as seen last."""
+    """The number of people per second, as seen last."""
 
     def __init__(self) -> None:
         self.rate: float | None = None
 
     def block(self, seconds: float, most: int) -> int:
-        """How many people fit into a block."""
+        """Return how many people fit into a block."""
         return FIRST_BLOCK if self.rate is None else max(1, min(most, int(self.rate * seconds)))
 
     def learn(self, people: int, seconds: float) -> None:
-        """A block more is known."""
+        """Take note of one more block."""
         seen = people / max(seconds, 1e-6)
         self.rate = seen if self.rate is None else 0.5 * self.rate + 0.5 * seen
 
@@ -63,49 +63,40 @@ class Piece:
 
 
 def predictions(question: Question) -> dict[str, npt.NDArray[Any]]:
-    """What every model says of the people as they are: it does not depend on the interaction model."""
+    """Return what every model answers about the people as they are: it does not depend on the interaction model."""
     assert question.frame is not None
     return {name: np.asarray(p.predict(question.frame)) for name, p in question.predictors.items()}
 
 
-def chosen_people(question: Question, before: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
-    """Who is asked about, model by model: those outside the target differ from model to model."""
-    design = question.design(question.threshold)
-    source = make_source(question.im, question.frame, design.on_invalid)
-    population = question.options.get("population", "all")
-    return {name: _population(population, source, before[name], design) for name in question.predictors}
+def chosen_people(question: Question, before: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
+    """Return whom the audit of each model is about: those outside the target differ from model to model."""
+    return prepare(dict(question.predictors), question.frame, question.im, question.design(question.threshold), check=False, before=before).asked
 
 
 def running(
-    question: Question, im: InteractionModel, threshold: float, before: dict[str, npt.NDArray[Any]], order: npt.NDArray[np.intp], pace: Pace,
+    question: Question, im: InteractionModel, threshold: float, before: Mapping[str, npt.NDArray[Any]], order: npt.NDArray[np.intp], pace: Pace,
     go_on: Callable[[], None],
 ) -> Iterator[Piece]:  # fmt: skip
     """Ask block by block; `go_on` is called before each and may raise."""
     began = time.perf_counter()
-    design, options = question.design(threshold), question.options
-    source = make_source(im, question.frame, design.on_invalid)
-    population = options.get("population", "all")
-    asked = {name: _population(population, source, before[name], design) for name in question.predictors}
-    info = _info(source, question.predictors, design, im, options.get("harm"), population)
-    context = Context(question.predictors, question.frame, im, source)
-    anyone = np.any(list(asked.values()), axis=0)
-    todo = [int(i) for i in order if anyone[i]]
-    work, records = Work(dict(question.predictors), design), dict[int, dict[str, Record]]()
+    made = prepare(dict(question.predictors), question.frame, im, question.design(threshold), check=False, before=before)
+    info, work = info_of(made), made.work
+    todo = order[np.isin(order, made.todo)]
+    most = max(1, int(BLOCK_ROWS / max(1.0, made.rows_each())))
+    counted: list[Counted] = []
 
     def result() -> Audit:
-        found = Audit.of(dict(records), before, source, design, info, context, ())
-        if len(records) == len(todo):
-            _complete(found, design)
-        return found
+        found = result_of(made, info, counted)
+        return finished(made, found, False) if sum(len(part.people) for part in counted) == len(todo) else found
 
     done = 0
     while done < len(todo):
         go_on()
         at = time.perf_counter()
-        some = todo[done : done + pace.block(BLOCK_SECONDS if done else FIRST_SECONDS, max(1, BLOCK_ROWS // design.n))]
-        records |= work(_block(source, before, asked, some))
+        some = todo[done : done + pace.block(BLOCK_SECONDS if done else FIRST_SECONDS, most)]
+        counted.append(work(made.block(some)))
         done += len(some)
         pace.learn(len(some), time.perf_counter() - at)
         yield Piece(done, len(todo), time.perf_counter() - began, result)
-    if not todo:
+    if not len(todo):
         yield Piece(0, 0, 0.0, result)

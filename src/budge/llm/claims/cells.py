@@ -64,5 +64,5 @@ def row_of(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None)
     n, hits, lost = seen.tested(design["over"], design["method"])
     return {
         "n": n, "hits": hits, "unresolved": lost, "rate": found.rate, "low": found.low, "high": found.high, "bound": found.bound,
-        "p_value": found.p_value, "method": found.method, "interval_method": found.interval or found.method, "exact": found.exact,
+        "p_value": found.p_value, "method": found.method, "interval_method": found.method, "exact": found.exact,
     }  # fmt: skip

@@ -110,8 +110,9 @@ def compare(
 
     Notes
     -----
-    Unresolved answers are filled against each verdict in turn. Joint draws are alike and McNemar's exact test applies. With fixed prompts the bounds of
-    `budge.llm.claims.contrasts` are inverted, which asks for more evidence.
+    Unresolved answers are filled against each verdict in turn. P-value and interval agree: the two-sided p-value is below alpha if and only if the
+    interval excludes 0. Joint draws are alike, so one exact region of the two kinds of disagreement gives both. With fixed prompts both come from
+    separate bounds on the two kinds (`budge.llm.claims.contrasts`), which needs more evidence.
 
     Examples
     --------

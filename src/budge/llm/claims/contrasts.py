@@ -1,20 +1,22 @@
 """Differences of two rates over the same prompts: an interaction against the base, one model against another.
 
-Draws are paired by prompt and draw index. Pairs of joint draws are alike, so McNemar's exact test holds. With every prompt drawn m times
-the prompts stay fixed and differ, which McNemar's argument does not cover: there the counts of both kinds of disagreement are sums of unlike coins,
-bounded by the binomial (Hoeffding 1956), and the p-value is the smallest alpha at which those bounds exclude no difference.
+Draws are paired by prompt and draw index. Pairs of joint draws are alike: p-value and interval come from one exact region. With every prompt
+drawn m times the prompts stay fixed and differ, which that region does not cover: there both kinds of disagreement are pooled counts of unlike
+coins, and p-value and interval come from one rectangle of their bounds. Either way the two-sided p-value is below alpha if and only if the
+interval excludes 0. Unresolved answers are filled against each end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from budge.errors import DesignError
-from budge.llm.claims.evidence import Evidence, highest, lowest, smallest_alpha
-from budge.stats import bounded_mean, interval, paired_difference
+from budge.llm.claims.evidence import Evidence, smallest_alpha
+from budge.stats import bounded_mean, paired_difference, pooled_bounds
 from budge.stats._checks import Floats
 
 __all__ = ["Contrast", "apart", "paired"]
@@ -72,14 +74,15 @@ def paired(
             return np.bincount(codes, weights=fill[0] - fill[1], minlength=len(names)) / size
 
         low_d, high_d = means(worst), means(best)
-        low, high = bounded_mean(low_d, -1, 1, alpha=alpha).low, bounded_mean(high_d, -1, 1, alpha=alpha).high
-        greater = smallest_alpha(lambda a: bounded_mean(low_d, -1, 1, alpha=a, side="lower").low > 0)
-        less = smallest_alpha(lambda a: bounded_mean(high_d, -1, 1, alpha=a, side="upper").high < 0)
-        return Contrast(estimate, low, high, greater, less, "paired by prompt, betting bounds", len(both), *only, lost)
-    n = len(both)
-    (b1, c1), (b2, c2) = _discordant(worst), _discordant(best)
-    low = interval(b1, n, alpha / 2).low - interval(c1, n, alpha / 2).high
-    high = interval(b2, n, alpha / 2).high - interval(c2, n, alpha / 2).low
+        return Contrast(
+            estimate,
+            *_from_bounds(
+                lambda a: bounded_mean(low_d, -1, 1, alpha=a, side="lower").low,
+                lambda a: bounded_mean(high_d, -1, 1, alpha=a, side="upper").high,
+                alpha,
+            ),
+            "paired by prompt, betting bounds", len(both), *only, lost,
+        )  # fmt: skip
     if many == "anytime":
         raise DesignError(
             "pairs of runs that stopped early cannot be compared: where each stopped depends on what it saw",
@@ -87,12 +90,26 @@ def paired(
             got=method,
             remedy="draw a fixed number for the comparison",
         )
+    n = len(both)
+    (b1, c1), (b2, c2) = _discordant(worst), _discordant(best)
     if over == "these" and scheme == "per_prompt":
-        greater = smallest_alpha(lambda a: lowest(b1, n, a / 2) > highest(c1, n, a / 2))
-        less = smallest_alpha(lambda a: lowest(c2, n, a / 2) > highest(b2, n, a / 2))
-        return Contrast(estimate, low, high, greater, less, "paired, fixed prompts", n, *only, lost)
-    greater, less = paired_difference(b1, c1, n, alpha=alpha).p_greater, paired_difference(b2, c2, n, alpha=alpha).p_less
-    return Contrast(estimate, low, high, float(greater), float(less), "paired, McNemar", n, *only, lost)
+        return Contrast(
+            estimate,
+            *_from_bounds(
+                lambda a: pooled_bounds(b1, n, a / 2)[0] - pooled_bounds(c1, n, a / 2)[1],
+                lambda a: pooled_bounds(b2, n, a / 2)[1] - pooled_bounds(c2, n, a / 2)[0],
+                alpha,
+            ),
+            "paired, fixed prompts", n, *only, lost,
+        )  # fmt: skip
+    found = paired_difference([b1, b2], [c1, c2], n, alpha=alpha)
+    ends = float(found.low[0]), float(found.high[1]), float(found.p_greater[0]), float(found.p_less[1])
+    return Contrast(estimate, *ends, "paired, exact region", n, *only, lost)
+
+
+def _from_bounds(lower: Callable[[float], float], upper: Callable[[float], float], alpha: float) -> tuple[float, float, float, float]:
+    """Return the interval at alpha and both one-sided p-values from one-sided bounds."""
+    return lower(alpha / 2), upper(alpha / 2), smallest_alpha(lower, alpha / 2), smallest_alpha(lambda a: -upper(a), alpha / 2)
 
 
 def _filled(both: pd.DataFrame, against: bool) -> tuple[Floats, Floats]:

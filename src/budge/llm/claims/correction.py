@@ -8,15 +8,15 @@ probability ``(1 - each)^3``. The price is width; the gain is that no error of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from budge.errors import DataError, DesignError
-from budge.llm.claims.evidence import Evidence, Rate, highest, lowest, smallest_alpha
-from budge.stats import interval
+from budge.llm.claims.evidence import Evidence, Rate, smallest_alpha
+from budge.stats import interval, lower_bound, upper_bound
 from budge.stats._checks import Claim, percent, whole
 
 __all__ = ["Labelled", "corrected"]
@@ -95,9 +95,9 @@ class Labelled:
     def rates(self, alpha: float, side: Side) -> tuple[float, float]:
         """One-sided bounds on the share of hits, and of misses, that are called a hit; unresolved ones count against the bound."""
         if side == "low":
-            return lowest(self.found, self.hits, alpha), lowest(self.false_alarms, self.misses, alpha)
+            return lower_bound(self.found, self.hits, alpha), lower_bound(self.false_alarms, self.misses, alpha)
         most = self.found + self.unresolved_hits, self.false_alarms + self.unresolved_misses
-        return highest(most[0], self.hits, alpha), highest(most[1], self.misses, alpha)
+        return upper_bound(most[0], self.hits, alpha), upper_bound(most[1], self.misses, alpha)
 
     def __str__(self) -> str:
         s, f = interval(self.found, self.hits), interval(self.false_alarms, self.misses)
@@ -144,10 +144,8 @@ def corrected(
     p = None
     if threshold is not None:
         tau = threshold
-        beyond: Callable[[float], bool] = (
-            (lambda a: bound(a, side) < tau) if claim == "below" else (lambda a: bound(a, side) > tau)
-        )
-        p = smallest_alpha(beyond)
+        sign = 1 if claim == "below" else -1
+        p = smallest_alpha(lambda a: sign * (tau - bound(a, side)), alpha)
     words = f"{seen.method}, corrected for the judge"
     return Rate(
         _point(seen.rate, labelled), bound(alpha / 2, "low"), bound(alpha / 2, "high"), bound(alpha, side), p, words, seen.exact

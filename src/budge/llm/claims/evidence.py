@@ -1,9 +1,10 @@
 """What was seen of one model under one interaction, and what may be claimed from it.
 
 The design decides. `joint`: every draw picks a prompt anew (uniformly, with replacement), rewrites it and asks: draws are alike, so their
-count is binomial for the mean over these prompts. `per_prompt`: every prompt is drawn m times; prompts differ, and with equal m the pooled
-binomial is still exact (Hoeffding 1956). A claim about the population of prompts sees repeats of a prompt as one prompt.
-Unresolved answers count against whatever is claimed.
+count is binomial for the mean over these prompts, or, where a rule stopped the run, the rule's own evidence applies. `per_prompt`: every prompt
+is drawn m times; prompts differ, and with equal m the pooled count is bounded by the binomial under a condition (Hoeffding 1956). A claim about
+the population of prompts counts repeats of a prompt as one prompt. Interval, bound and p-value are read from the same curve
+(`budge.stats.claim`, `budge.stats.average`), so they agree. Unresolved answers count against every claim.
 """
 
 from __future__ import annotations
@@ -12,26 +13,19 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import betainccinv, betaincinv
 
-from budge.errors import DesignError
-from budge.stats import (
-    anytime_bound,
-    anytime_interval,
-    anytime_p_value,
-    average,
-    lower_bound,
-    p_value,
-    unresolved_interval,
-    upper_bound,
-)
+from budge.errors import BudgeError, DesignError
+from budge.stats import Claims, Counts, StoppingRule, average, curtailed_rule, lower_bound, pooled_bounds, sprt_rule, upper_bound
+from budge.stats import claim as claims_from
 from budge.stats._checks import Claim, Floats, one_of
+from budge.stats.evidence import ANYTIME
 
-__all__ = ["METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "highest", "lowest", "prompts_of", "smallest_alpha", "wald_p_value"]
+__all__ = ["METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "claims_of", "prompts_of", "rule_of", "smallest_alpha"]
 
 OVER = ("these", "population")
 SCHEMES = ("joint", "per_prompt")
@@ -40,10 +34,7 @@ METHODS = ("auto", "pooled", "one-per-prompt", "first", "clustered", "bounded", 
 
 @dataclass(frozen=True)
 class Rate:
-    """A rate with its interval (two-sided), one bound and p-value (one-sided), and how they were had.
-
-    `interval` names how the interval was had, where that is another way than the test's.
-    """
+    """A rate with its interval (two-sided), one bound and p-value (one-sided), and the method behind all of them."""
 
     rate: float | None
     low: float
@@ -52,12 +43,14 @@ class Rate:
     p_value: float | None
     method: str
     exact: bool
-    interval: str = ""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Per prompt: hits, unresolved answers and draws, and what the first draw was. `sequential` is the rule by which a joint run stopped."""
+    """Per prompt: hits, unresolved answers and draws, and what the first draw was.
+
+    `sequential` is the record of the rule by which a joint run stopped, `last` the number of draws up to the last one that was answered.
+    """
 
     hits: Floats
     missing: Floats
@@ -65,10 +58,11 @@ class Evidence:
     first: Floats  # of each prompt: 1 hit, 0 miss, -1 unresolved
     scheme: str
     sequential: Mapping[str, Any] | None = None
+    last: int = 0
 
     @classmethod
     def of(cls, rows: pd.DataFrame, scheme: str, sequential: Mapping[str, Any] | None = None) -> Evidence:
-        """From the rows of one model and interaction."""
+        """Return the evidence in the rows of one model and interaction."""
         ordered = rows.sort_values("draw", kind="stable")
         hit = ordered["hit"].to_numpy(dtype=object)
         value = np.array([-1.0 if h is None else float(h) for h in hit])
@@ -79,33 +73,38 @@ class Evidence:
         missing = np.bincount(codes, weights=value == -1, minlength=size).astype(float)
         at = np.full(size, len(codes))
         np.minimum.at(at, codes, np.arange(len(codes)))
-        return cls(hits, missing, draws, value[at], scheme, sequential)
+        last = int(ordered["draw"].max()) + 1 if len(ordered) else 0
+        return cls(hits, missing, draws, value[at], scheme, sequential, last)
 
     @classmethod
     def counted(cls, hits: int, n: int, unresolved: int = 0) -> Evidence:
-        """From counts of draws that are alike, each of a prompt of its own."""
+        """Return the evidence in counts of draws that are alike, each of a prompt of its own."""
         value = np.repeat([1.0, -1.0, 0.0], [hits, unresolved, n - hits - unresolved])
         return cls((value == 1).astype(float), (value == -1).astype(float), np.ones(n), value, "joint")
 
     def planned(self, info: Mapping[str, Any]) -> Evidence:
-        """With the draws of an incomplete run that were planned and never answered, as unresolved ones.
+        """Return the evidence with the draws of an incomplete run that were never answered, as unresolved ones.
 
-        To leave them out would be to say that answers go missing at random, or that nobody stopped the run for what it showed.
+        Leaving them out would assume that answers go missing at random, or that nobody stopped the run for what it showed. A run with a stopping
+        rule may end after any draw; only the gaps before its last answer count.
         """
-        if info.get("complete", True) or self.sequential is not None:
+        if info.get("complete", True):
             return self
         each, size = info.get("per_prompt"), prompts_of(info) or self.prompts
+        if self.sequential is not None:
+            return self.without(self.last - self.n)
         if isinstance(each, int):
-            lost = np.maximum(each - self.draws, 0)
-            more = np.full(max(size - self.prompts, 0), float(each))
-        elif isinstance(info.get("n"), int):
-            lost, more = np.zeros(self.prompts), np.ones(max(info["n"] - self.n, 0))
-        else:
-            return self
+            return self.without(size - self.prompts, each)
+        return self.without(info["n"] - self.n) if isinstance(info.get("n"), int) else self
+
+    def without(self, lost: int, each: int | None = None) -> Evidence:
+        """Return the evidence with `lost` unanswered draws; with `each`, the draws of every prompt made up to it and `lost` more such prompts."""
+        short = np.zeros(self.prompts) if each is None else np.maximum(each - self.draws, 0)
+        more = np.full(max(lost, 0), 1.0 if each is None else float(each))
         none = np.zeros(len(more))
-        return Evidence(
-            np.append(self.hits, none), np.append(self.missing + lost, more), np.append(self.draws + lost, more),
-            np.append(self.first, none - 1), self.scheme,
+        return replace(
+            self, hits=np.append(self.hits, none), missing=np.append(self.missing + short, more), draws=np.append(self.draws + short, more),
+            first=np.append(self.first, none - 1),
         )  # fmt: skip
 
     @property
@@ -139,61 +138,49 @@ class Evidence:
         return float((self.hits[there] / resolved[there]).mean())
 
     def claim(self, *, over: str, threshold: float | None, claim: Claim, alpha: float, method: str = "auto") -> Rate:
-        """Rate, interval, bound and p-value for a claim about these prompts or about their population."""
+        """Return rate, interval, bound and p-value for a claim about these prompts or about their population."""
         how = self.chosen(over, method)
-        if how == "anytime" or (over == "these" and self.scheme == "joint"):
-            return self._alike(claim, alpha, threshold, how)
-        if how == "first":
-            hits, missing, draws = (self.first == 1) * 1.0, (self.first == -1) * 1.0, np.ones(self.prompts)
-        else:
-            hits, missing, draws = self.hits, self.missing, self.draws
-        name = {"first": "one-per-row", "one-per-prompt": "one-per-row"}.get(how, how)
-        against = hits + missing if claim == "below" else hits
-        tested = average(against, draws, over=over, threshold=threshold, claim=claim, alpha=alpha, method=name)
-        low = average(hits, draws, over=over, alpha=alpha, method=name).low
-        high = average(hits + missing, draws, over=over, alpha=alpha, method=name).high
-        names = {"pooled": "exact binomial, pooled", "one-per-row": "exact binomial, one draw per prompt"}
-        words = "exact binomial, first draw of each prompt" if how == "first" else names.get(tested.method, tested.method)
-        return Rate(self._rate_of(hits, missing, draws), low, high, tested.bound, tested.p_value, words, tested.exact)
+        if self._averaged(how):
+            found = average(
+                self.hits, self.draws, unresolved=self.missing, over=over, threshold=threshold, claim=claim, alpha=alpha, method=how
+            )
+            name = "pooled binomial" if found.method == "pooled" else found.method
+            return Rate(self.rate, found.low, found.high, found.bound, found.p_value, name, found.exact)
+        n, hits, lost = self.tested(over, method)
+        rule = self._rule(threshold, hits, n, lost) if how == "anytime" else None
+        seen = claims_of(hits, n, lost, threshold=threshold, alpha=alpha, rule=rule)
+        rate = None if lost == n else hits / (n - lost)
+        bound, p = (seen.upper, seen.p_below) if claim == "below" else (seen.lower, seen.p_above)
+        name = {"first": "exact binomial, first draw of each prompt", "one-per-prompt": "exact binomial, one draw per prompt"}.get(how, "exact binomial")
+        if rule is not None:
+            name = "exact binomial, ended early" if rule.kind == "curtailed" else rule.kind
+        return Rate(rate, float(seen.low[0]), float(seen.high[0]), float(bound[0]), None if threshold is None else float(p[0]), name, True)
 
     def bound(self, *, over: str, claim: Claim, alpha: float, method: str = "auto") -> float:
-        """The one-sided bound alone: upper for the claim `below`, lower for `above`."""
-        pooled = (self.draws == self.draws[0]).all() or self.scheme == "joint"
-        if self.chosen(over, method) == "pooled" and pooled:
-            (k, lost), n = self.total, self.n
-            return highest(k + lost, n, alpha) if claim == "below" else lowest(k, n, alpha)
+        """Return the one-sided bound alone: upper for the claim `below`, lower for `above`."""
+        how = self.chosen(over, method)
+        if self._averaged(how) and over == "these" and (self.draws == self.draws[0]).all():
+            hits, lost = self.total
+            return pooled_bounds(hits + lost, self.n, alpha)[1] if claim == "below" else pooled_bounds(hits, self.n, alpha)[0]
+        if not self._averaged(how) and how != "anytime":  # as in `claim`, without the other bounds
+            n, hits, lost = self.tested(over, method)
+            return float(upper_bound(hits + lost, n, alpha) if claim == "below" else lower_bound(hits, n, alpha))
         return self.claim(over=over, threshold=None, claim=claim, alpha=alpha, method=method).bound
 
-    def _rate_of(self, hits: Floats, missing: Floats, draws: Floats) -> float | None:
-        return Evidence(hits, missing, draws, self.first, "per_prompt").rate
+    def _averaged(self, how: str) -> bool:
+        """Return whether the claim is about a mean over prompts that differ; otherwise all draws are alike."""
+        return how in ("clustered", "bounded") or (how == "pooled" and self.scheme == "per_prompt")
 
-    def _alike(self, claim: Claim, alpha: float, threshold: float | None, how: str) -> Rate:
-        (k, lost), n = self.total, self.n
-        if how == "anytime":
-            rule = self.sequential or {}
-            if rule.get("kind") == "curtailed":
-                # The test of all planned draws, decided before the last: interval, bound and p-value hold however the rest had turned out.
-                full = max(int(rule["max_n"]), n)
-                padded = self._fixed(k, full, lost + full - n, claim, alpha, threshold, "exact binomial, ended early")
-                ways = f"Clopper–Pearson over every outcome of the {full - n:,} draws left out of {full:,}"
-                return replace(padded, interval=ways if full > n else "")
-            against = k + lost if claim == "below" else k
-            low, high = anytime_interval(k, n, alpha).low, anytime_interval(k + lost, n, alpha).high
-            bound = anytime_bound(against, n, alpha, claim=claim)
-            p: Any = None
-            if threshold is not None:
-                p = anytime_p_value(against, n, threshold, claim)
-                if rule.get("kind") == "SPRT" and rule.get("threshold") == threshold and rule.get("claim") == claim:
-                    return Rate(self.rate, low, high, bound, wald_p_value(against, n, rule), "SPRT", True, "anytime-valid")
-            return Rate(self.rate, low, high, bound, p, "anytime-valid", True)
-        return self._fixed(k, n, lost, claim, alpha, threshold, "exact binomial")
-
-    def _fixed(self, k: int, n: int, lost: int, claim: Claim, alpha: float, threshold: float | None, name: str) -> Rate:
-        against = k + lost if claim == "below" else k
-        low, high = unresolved_interval(k, n, lost, alpha)
-        bound = upper_bound(against, n, alpha) if claim == "below" else lower_bound(against, n, alpha)
-        p = None if threshold is None else p_value(against, n, threshold, claim)
-        return Rate(self.rate, low, high, bound, p, name, True)
+    def _rule(self, threshold: float | None, hits: int, n: int, lost: int) -> StoppingRule:
+        """Return the rule that stopped these draws, if the test is of its threshold and they can come from it; otherwise the one for any stop."""
+        rule = rule_of(self.sequential)
+        if threshold is not None and rule.threshold != threshold:
+            return ANY_STOP
+        if rule.kind == "curtailed":
+            surprises = hits if rule.claim == "below" else n - lost - hits
+            if n > rule.max_n or (not lost and surprises > rule.accept[rule.max_n] + 1):
+                return ANY_STOP
+        return rule
 
     def chosen(self, over: str, method: str) -> str:
         """The method by name, after what does not fit the claim has been refused."""
@@ -235,34 +222,55 @@ def prompts_of(info: Mapping[str, Any]) -> int | None:
     return int(found[1]) if found else None
 
 
-def wald_p_value(hits: int, n: int, rule: Mapping[str, Any]) -> float:
-    """One over the likelihood ratio at which an SPRT stopped: by Ville's inequality a p-value, below alpha where the rule made the claim."""
-    null, margin = float(rule["threshold"]), float(rule["margin"])
-    if rule["claim"] == "above":
-        null, hits = 1 - null, n - hits
-    other = max(null - margin, 1e-300)
-    ratio = hits * (math.log(other) - math.log(null)) + (n - hits) * (math.log1p(-other) - math.log1p(-null))
-    return math.exp(min(0.0, -ratio))
+#: Stands for whatever stopped a run: the anytime-valid evidence holds after any draw, for either claim and any threshold.
+ANY_STOP = StoppingRule("anytime-valid", "below", 0.5, 0.05, 0, 0, np.full(1, -1), np.full(1, 1), bets=ANYTIME)
 
 
-def smallest_alpha(rejects: Callable[[float], bool]) -> float:
-    """The smallest alpha that rejects: the p-value of a test that is given by its bounds. Bounds hold up to alpha 0.5; beyond, it is 1."""
-    low, high = 1e-15, 0.5
-    if not rejects(high):
-        return 1.0
-    if rejects(low):
-        return low
-    for _ in range(40):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if rejects(middle) else (middle, high)
-    return high
+def rule_of(record: Mapping[str, Any] | None) -> StoppingRule:
+    """Return the stopping rule that a run has recorded; `ANY_STOP` if the record lacks what the rule needs."""
+    names = ("kind", "claim", "threshold", "alpha", "margin", "power", "max_n")
+    try:
+        return _rebuilt(*((record or {}).get(name) for name in names))
+    except (BudgeError, TypeError):
+        return ANY_STOP
 
 
-def highest(hits: float, n: float, alpha: float) -> float:
-    """The upper bound of `budge.stats`, without the search for its last bit: for p-values that ask for hundreds of bounds."""
-    return 1.0 if hits >= n else float(betainccinv(hits + 1, n - hits, alpha))
+@lru_cache(maxsize=64)
+def _rebuilt(kind: Any, claim: Any, threshold: Any, alpha: Any, margin: Any, power: Any, max_n: Any) -> StoppingRule:
+    if kind == "SPRT":
+        return sprt_rule(threshold=threshold, margin=margin, alpha=alpha, power=power, claim=claim, max_n=max_n)
+    return curtailed_rule(max_n, threshold=threshold, alpha=alpha, claim=claim) if kind == "curtailed" else ANY_STOP
 
 
-def lowest(hits: float, n: float, alpha: float) -> float:
-    """The lower bound, likewise."""
-    return 0.0 if hits <= 0 else float(betaincinv(hits, n - hits + 1, alpha))
+@dataclass(frozen=True)
+class _Asked:
+    threshold: float
+    alpha: float
+    rule: StoppingRule | None
+
+
+def claims_of(hits: object, n: object, lost: object, *, threshold: float | None, alpha: float, rule: StoppingRule | None = None) -> Claims:
+    """Return the claims from counts of draws that are alike: a fixed number of them, or those up to the stop of a rule.
+
+    Without a threshold only the bounds mean anything.
+    """
+    counts = Counts.of(hits, n, lost, law="sample" if rule is None else "sequential")
+    return claims_from(counts, _Asked(0.5 if threshold is None else threshold, alpha, rule))
+
+
+def smallest_alpha(beyond: Callable[[float], float], alpha: float) -> float:
+    """Return the p-value of a test that is given by its bounds: the smallest level at which `beyond`, which rises with it, is above 0.
+
+    It is below alpha if and only if alpha rejects. Levels up to 0.5 are searched; beyond, the p-value is 1.
+    """
+    from scipy.optimize import brentq  # late: scipy.optimize is slow to import
+
+    least, most, near = 1e-15, 0.5, 1e-9
+    if beyond(least) > 0:
+        p = least
+    elif beyond(most) <= 0:
+        p = 1.0
+    else:
+        crossing = brentq(lambda x: beyond(math.exp(x)) or -1.0, math.log(least), math.log(most), xtol=near)
+        p = math.exp(crossing + 2 * near)
+    return min(p, math.nextafter(alpha, 0)) if beyond(alpha) > 0 else max(p, alpha)

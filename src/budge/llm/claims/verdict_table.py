@@ -124,9 +124,8 @@ class Verdicts:
             f"({_points(row.delta_low)} to {_points(row.delta_high)})"
         )
         ends = f"between {percent(round(row.low, 4))} and {percent(round(row.high, 4))}"
-        how = row.method if row.interval_method == row.method else f"{row.method}, interval: {row.interval_method}"
         p = ("" if info["adjust"] == "none" else "adjusted ") + _p_is(row.p_adjusted)
-        return f"{row.interaction}: {shown} ({p}). {counted}: {rate}, {ends}{moved}; {how}."
+        return f"{row.interaction}: {shown} ({p}). {counted}: {rate}, {ends}{moved}; {row.method}."
 
     @property
     def footnote(self) -> str:

@@ -147,8 +147,8 @@ def from_counts(
 ) -> Verdicts:
     """The same from counts, for each model and interaction ``(hits, n)`` or ``(hits, n, unresolved)``; the base may be a rate.
 
-    `over="these"` says that every draw picked its prompt anew, or that every prompt was drawn equally often; `over="population"`
-    says that no prompt was drawn twice. Counts cannot tell, so the caller does.
+    `over="these"` states that every draw picked its prompt anew; `over="population"` states that no prompt was drawn twice. Counts do not
+    show it. For fixed prompts that are each drawn several times, test the answers themselves.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """What a run keeps: the journal while it works, and the table of answers that tests read.
 
-The journal (`budge.audit.journal`) holds every answer and judgement from the instant it is there. When a call of `llm.run` ends, for
+The journal (`budge.journal`) holds every answer and judgement from the instant it is there. When a call of `llm.run` ends, for
 whatever reason, the table and its description are written beside it, each whole or not at all.
 """
 
@@ -15,10 +15,10 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from budge.audit.journal import NAME, Journal
-from budge.audit.journal_file import make_folder
-from budge.audit.records import decode
 from budge.errors import InputError, StorageError
+from budge.journal import NAME, Journal
+from budge.journal.file import make_folder
+from budge.journal.records import decode
 from budge.llm.answers import Answers
 from budge.llm.runs.meter import ENDED, STARTED
 

@@ -66,10 +66,10 @@
       rho.prepend(mini(t.low[i], t.high[i], t.rho[i]));
     }
     const method = word(t, "method", i);
-    const ends = method === "exact" ? "exact" : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
+    const ends = method === "exact" && t.rho[i] !== null ? "exact" : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
     row.append(rho, element("td", ends, "num"), element("td", `${shown(t.hits[i])} of ${shown(t.n[i])}`, "num"));
     const verdict = element("td");
-    verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i)}`));
+    verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i).replaceAll(" ", "-")}`));
     row.append(verdict, element("td", t.p_adjusted ? shown(t.p_adjusted[i]) : "–", "num"));
     row.append(element("td", moves(t, i) || "–", "moved"));
     return row;
@@ -143,10 +143,10 @@
   };
   const asCsv = () => {
     const t = tables[state.model];
-    const lines = [["person", "prediction", "status", "method", "n", "hits", "rho", "low", "high", "p_adjusted", "verdict", "witness"].join(",")];
+    const lines = [["person", "prediction", "status", "method", "n", "hits", "rho", "low", "high", "p_adjusted", "verdict", "exactness", "witness"].join(",")];
     for (const i of state.found) {
       const cells = [t.label[i], word(t, "prediction", i), word(t, "status", i), word(t, "method", i), t.n[i], t.hits[i], t.rho[i], t.low[i], t.high[i],
-        t.p_adjusted ? t.p_adjusted[i] : null, word(t, "verdict", i), moves(t, i)];
+        t.p_adjusted ? t.p_adjusted[i] : null, word(t, "verdict", i), word(t, "exactness", i), moves(t, i)];
       lines.push(cells.map(safe).join(","));
     }
     return `${lines.join("\r\n")}\r\n`;

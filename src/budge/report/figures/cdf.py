@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,13 +12,15 @@ from budge.errors import InputError
 from budge.report.figures.colours import DASHES, SERIES
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
-from budge.stress import Ablation, Sensitivity
+
+if TYPE_CHECKING:
+    from budge.stress import Ablation, Sensitivity
 
 __all__ = ["cdf"]
 
 
 def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
-    """The share of people with responsiveness up to ρ: a line a model, before and after relaxations, or a line a member.
+    """Return the share of people with responsiveness up to ρ: one line per model, before and after relaxations, or per member.
 
     Parameters
     ----------
@@ -28,6 +30,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
         Lines at most; those of the largest gains, or the first members.
     """
     lines, note, threshold = _lines(result)
+    kind = "(estimated) " if isinstance(result, Audit) and not result.table["method"].isin(("exact", "none")).all() else ""
     left_out = len(lines) - most
     lines = lines[:most]
     if left_out > 0:
@@ -44,7 +47,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
     )
     figure.tick("x", SHARES)
     figure.tick("y", SHARES, share_names())
-    before = isinstance(result, Ablation)
+    before = bool(lines) and lines[0][0] == "before" and not isinstance(result, Audit)
     looks = [("ink", "solid", 3.0)] if before else []
     looks += [(SERIES[k % len(SERIES)], DASHES[(k // len(SERIES) + k) % len(DASHES)], 2.0) for k in range(len(lines))]
     gist = []
@@ -56,7 +59,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
     for (name, table), (colour, dash, width) in zip(lines, looks):
         figure.line(_stairs(table), colour=colour, dash=dash, width=width, title=name)
         if threshold is not None and len(table):
-            gist.append(f"{name}: {_below(table, threshold):.1%} below the threshold {threshold:g}")
+            gist.append(f"{name}: {_below(table, threshold):.1%} have a ρ {kind}below the threshold {threshold:g}")
     if len(lines) > 1:
         figure.legend(
             [name for name, _ in lines],
@@ -69,22 +72,14 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
 
 
 def _lines(result: Any) -> tuple[list[tuple[str, pd.DataFrame]], list[str], float | None]:
-    """Name and distribution of each line, what is to be noted, and the threshold."""
+    """Return name and distribution of each line, what is to be noted, and the threshold."""
     if isinstance(result, Audit):
         tables = {name: result.of_model(name) for name in result.models}
-        rows = next(iter(tables.values()))
-        drawn = int(rows["method"].isin(("sample", "sequential", "weighted")).sum())
-        missing = int(rows["rho"].isna().sum())
-        note = [
-            f"{len(rows) - missing:,} people"
-            + (f", of whom {drawn:,} by draws: their ρ is an estimate." if drawn else ", all exactly.")
-        ]
-        note += [f"{missing:,} more have none."] if missing else []
-        return (
-            [(name, _empirical(table["rho"])) for name, table in tables.items()],
-            note,
-            float(result.info["design"]["threshold"]),
-        )
+        said = {name: _people(table) for name, table in tables.items()}
+        note = [next(iter(said.values()))] if len(set(said.values())) == 1 else [f"{name}: {words}" for name, words in said.items()]
+        return [(name, _empirical(table["rho"])) for name, table in tables.items()], note, result.design.threshold
+    from budge.stress import Ablation, Sensitivity
+
     if isinstance(result, Ablation):
         lines = [("before", result.cdf()), *((name, result.cdf(name)) for name in result.relaxations)]
         return lines, [f"{result.info['people']:,} people; largest mean gains first."], float(result.info["threshold"])
@@ -95,6 +90,15 @@ def _lines(result: Any) -> tuple[list[tuple[str, pd.DataFrame]], list[str], floa
             float(result.info["threshold"]),
         )
     raise InputError("an audit, an ablation or a sensitivity analysis", where="cdf", got=type(result).__name__)
+
+
+def _people(rows: pd.DataFrame) -> str:
+    """Return how many people a line is about, and how their ρ is known."""
+    drawn = int((rows["method"].isin(("sample", "sequential", "weighted")) & rows["rho"].notna()).sum())
+    missing = int(rows["rho"].isna().sum())
+    how = f", of whom {drawn:,} by draws: their ρ is an estimate." if drawn else ", all exactly."
+    more = f" {missing:,} more have none." if missing else ""
+    return f"{len(rows) - missing:,} people{how}{more}"
 
 
 def _empirical(rho: Any) -> pd.DataFrame:

@@ -26,7 +26,7 @@ SERIES: Final = ("blue", "vermilion", "green", "purple", "orange", "sky", "grey"
 #: Lines of one colour, or of none (print), are told apart by these.
 DASHES: Final = ("solid", "dashed", "dotted", "dashdot")
 #: Always the same, whatever was declared as harm: figures of two audits can be laid side by side.
-VERDICTS: Final = {"below": "vermilion", "inconclusive": "grey", "above": "blue"}
+VERDICTS: Final = {"none": "vermilion", "below": "vermilion", "inconclusive": "grey", "at the threshold": "purple", "above": "blue"}
 
 
 def figure_style(scope: str = ".budge-figure") -> str:

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from budge.audit.points import answers_of, points_of
 from budge.audit.result import Audit
-from budge.audit.sources import TableSource
+from budge.audit.sources import Chunk, TableSource
 from budge.errors import InputError
+from budge.reach.reacher import reacher
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
 from budge.report.figures.words import clean, shortened, text_width
@@ -59,67 +61,51 @@ class Cell:
 
 
 def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2000) -> Reached:
-    """The very points that the audit drew or listed for a person, asked again; at most so many of them."""
-    from budge.targets import from_dict
-
+    """Return the points that the audit drew or listed for a person, asked again; at most so many of them."""
     name = audit._named(model)
-    row, context = audit._row(label, name), audit._context()
-    source, design = context.source, audit.info["design"]
+    rows, at, source = audit.rows[name], audit._at(label, name), audit._context().source
     if not isinstance(source, TableSource):
         raise InputError("only rows of a table can be shown feature by feature", where="person", got=type(source).__name__)
-    kept = getattr(context, "target", None)
-    if kept is None and "function" in design["target"]:
-        raise InputError(
-            "the target is Python code and is not kept with the result",
-            where="person",
-            remedy="audit with a target of budge.targets",
-        )
-    if row["method"] not in ("exact", "sample", "sequential", "weighted") or not row["n"]:
-        raise InputError("there are no reachable points to show", where="person", got=f"{label}: status {row['status']}")
-    i = list(source.labels).index(label)
-    total = int(row["n"])
-    chunks = list(source.exact([i])) if row["method"] == "exact" else _drawn(source, i, min(total, most), design, row["method"])
-    values = np.concatenate([c.values for c in chunks if c.values is not None])
-    rows = pd.concat([c.rows for c in chunks], ignore_index=True)
-    given = [c.weights for c in chunks if c.weights is not None]
-    weights = np.concatenate(given) if given else np.ones(len(values))
-    if len(values) > most:  # a listed set: some of it, evenly chosen
-        keep = np.sort(np.random.default_rng(int(design["seed"])).choice(len(values), most, replace=False))
-        values, rows, weights = values[keep], rows.iloc[keep].reset_index(drop=True), weights[keep]
-    outputs, good = context.predictors[name].predict_resolved(rows)
-    outputs, good = np.asarray(outputs), np.asarray(good, dtype=bool)
-    before = np.repeat(np.asarray([row["prediction"]]), len(rows))
-    hit = np.zeros(len(rows), dtype=bool)
-    target = kept if kept is not None else from_dict(design["target"])
-    if good.any():
-        answered = outputs[good]
-        hit[good] = target.hits(np.array(answered.tolist()) if answered.dtype == object else answered, before[good])
-    names = tuple(f.name for f in source.model.features)
+    total = int(rows.counts.n[at])
+    if not total:
+        raise InputError("there are no reachable points to show", where="person", got=f"{label}: status {rows.counts.words('status')[at]}")
+    chunk = _some(points_of(audit, label, name, most=most), most, audit.design.seed)
+    found = answers_of(audit, label, name, chunk)
+    start = source.values[int(rows.place[at])]
+    values = np.repeat(start[None, :], len(found.hit), axis=0)
+    assert chunk.moved is not None
+    values[:, reacher(source.model).moved] = chunk.moved.T
+    weights = np.ones(len(values)) if chunk.weights is None else chunk.weights
     share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
-    return Reached(rows, values, names, source.values[i], hit, share, total, row["method"] == "exact")
+    names = tuple(f.name for f in source.model.features)
+    return Reached(chunk.rows, values, names, start, found.hit, share, total, bool(rows.counts.is_law("exact")[at]))
 
 
-def _drawn(source: TableSource, i: int, n: int, design: Any, method: str) -> list[Any]:
-    """The first n draws of a person; a sequential audit drew them in rounds that double."""
-    if method != "sequential":
-        return list(source.draws([i], n, design["seed"], design["purpose"], design["proposal"]))
-    from budge.audit.blocks import FIRST_ROUND
+def _some(chunk: Chunk, most: int, seed: int) -> Chunk:
+    """Return a chunk of one person with at most so many points: of a listed set, some that are chosen evenly."""
+    if len(chunk.rows) <= most:
+        return chunk
+    keep = np.sort(np.random.default_rng(seed).choice(len(chunk.rows), most, replace=False))
+    moved = None if chunk.moved is None else chunk.moved[:, keep]
+    weights = None if chunk.weights is None else chunk.weights[keep]
+    return Chunk(chunk.people, np.array([most]), chunk.rows.iloc[keep].reset_index(drop=True), moved, weights, chunk.tops)
 
-    chunks, spent, turn = [], 0, 0
-    while spent < n:
-        size = min(FIRST_ROUND if spent == 0 else spent, design["sequential"]["max_n"] - spent)
-        chunk = next(iter(source.draws([i], size, design["seed"], f"{design['purpose']}#{turn}")))
-        keep = min(size, n - spent)
-        assert chunk.values is not None
-        chunks.append(type(chunk)(chunk.people, [keep], chunk.rows.iloc[:keep], chunk.values[:keep]))
-        spent, turn = spent + size, turn + 1
-    return chunks
+
+def _nearest(audit: Audit, label: Any, name: str) -> FloatArray | None:
+    """Return the nearest hit of a person as numbers, one per declared feature; None where none was found."""
+    rows, at, source = audit.rows[name], audit._at(label, name), audit._context().source
+    values = rows.counts.reached_at(at)
+    if rows.counts.witness[at] < 0 or values is None or not isinstance(source, TableSource):
+        return None
+    point: FloatArray = source.values[int(rows.place[at])].copy()
+    point[reacher(source.model).moved] = values
+    return point
 
 
 def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 2000) -> Figure:
-    """One person's reachable points, once for every feature that moves, the most telling feature on top.
+    """Return one person's reachable points, once for every feature that moves, the most telling feature on top.
 
-    Each row holds all points: a cell a value, as wide as its share of the points, filled from below by the share of them that
+    Each row holds all points: one cell per value, as wide as its share of the points, filled from below by the share of them that
     attain the target. So the filled area of every row is the person's responsiveness (weighted draws: with weights that add up to
     one). Start and nearest hit are marked.
 
@@ -139,7 +125,7 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
     shown = moving[:MOST_ROWS]
     rows = [("features that change", _changed(found)), *((found.names[j], cells_of(found, j)) for j in shown)]
     name = audit._named(model)
-    witness = audit.witnesses.get(name, {}).get(label)
+    nearest = _nearest(audit, label, name)
     rho = float(found.weights[found.hit].sum())
     kind = "reachable points" if found.exact else "draws"
     title = f"Person {clean(label)}: {found.hit.sum():,} of {len(found.hit):,} {kind} attain the target" + (
@@ -163,7 +149,6 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
     )
     figure.tick("x", SHARES, share_names(), grid=False)
     figure.tick("y", [k + 0.36 for k in range(len(rows))], [n for n, _ in rows], grid=False)
-    nearest = None if witness is None else np.asarray(witness, dtype=float)
     for k, (feature, cells) in enumerate(rows):
         there = None if nearest is None or k == 0 else _place(found, shown[k - 1], nearest[shown[k - 1]])
         _strip(figure, k, feature, cells, there)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from budge.errors import InputError
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, room, round_ticks, share_names
-from budge.report.figures.words import text_width
+from budge.report.figures.words import signed, text_width
 from budge.stats._checks import percent
-from budge.stress import Ablation, Selection, Sensitivity
-from budge.stress.ablation_result import signed
+
+if TYPE_CHECKING:
+    from budge.stress import Ablation, Selection, Sensitivity
 
 __all__ = ["gains", "pareto", "tornado"]
 

@@ -10,7 +10,7 @@ export function drawEverybody(page, record) {
   const who = record.whole ? `All ${num(now.people)} people${now.people < page.start.people ? " who were asked about" : ""}` : `${num(record.people)} of ${num(record.of)} people, drawn at random`;
   $("everybody-panel").replaceChildren(
     el("h2", {}, who, page.start.models.length > 1 ? el("span", { class: "of" }, ` · ${visible(page.model)}`) : null),
-    ...now.sentences.slice(1).map((s) => el("p", { class: "sentence" }, visible(s))),
+    ...now.sentences.map((s) => el("p", { class: "sentence" }, visible(s))),
     el("figure", { class: "cdf" }, cdf(now.cdf, was?.cdf, page.state.threshold), el("figcaption", {}, "Share of people with responsiveness up to ρ", was ? el("span", { class: "legend" }, el("i", { class: "now" }), "as edited", el("i", { class: "was" }), "as served") : "")),
     groups(page, record),
     was ? changes(was, now) : el("p", { class: "hint" }, "Switch a constraint: the distribution before stays in sight."),
@@ -55,7 +55,7 @@ function cdf(now, was, tau) {
   };
   const words = (text, props) => { const node = svg("text", props); node.textContent = text; return node; };
   const below = now.filter(([r]) => r < tau).at(-1)?.[1] ?? 0;
-  const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `Distribution of responsiveness: ${share(below)} of people below ${tau}` });
+  const picture = svg("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, role: "img", "aria-label": `Distribution of responsiveness: ${share(below)} of people have a ρ (estimated where it was drawn) below ${tau}` });
   for (const v of [0, 0.25, 0.5, 0.75, 1]) {
     picture.append(svg("line", { x1: x(0), x2: x(1), y1: y(v), y2: y(v), class: "grid" }), words(`${100 * v} %`, { x: LEFT - 8, y: y(v) + 4, class: "end" }), words(String(v), { x: x(v), y: HIGH - BOTTOM + 18, class: "mid" }));
   }
@@ -81,7 +81,7 @@ export function drawModels(page, record, choose) {
 }
 
 function cross(pair, choose, alike) {
-  const rank = ["below", "inconclusive", "above"];
+  const rank = ["below", "inconclusive", "at the threshold", "above"];
   const order = (key) => [...new Set([...rank, ...pair.counts.map((c) => c[key])])];
   const count = (a, b) => pair.counts.find((c) => c.a === a && c.b === b)?.people ?? 0;
   const columns = order("b");

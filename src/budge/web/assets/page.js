@@ -49,7 +49,7 @@ function sentence(start) {
   const alike = new Set(counts.map(([, k]) => k)).size === 1;
   const asked = alike ? (counts[0][1] === start.people ? "" : `${whole(counts[0][1])} of `) : `${counts.map(([m, k]) => `${visible(m)} ${whole(k)}`).join(", ")} of `;
   const who = `${asked}${whole(start.people)} people${start.population === "all" ? "" : ` (${visible(start.population)})`}`;
-  return `Target: ${visible(start.target)} · ${who} · ${models} · ${start.live ? `at most ${num(start.design.n)} draws a person where points cannot be listed` : "a saved run, to be read: start with --data and --model to explore it"}`;
+  return `Target: ${visible(start.target)} · ${who} · ${models} · ${start.live ? `at most ${num(start.design.n)} draws per person where points cannot be listed` : "a saved run, to be read: start with --data and --model to explore it"}`;
 }
 
 // -- one look: person first, then everybody --------------------------------------------------------------------------
@@ -107,7 +107,7 @@ function drawStrip(record, began) {
     el("div", { class: "stat mean", id: "mean-rho", data: { value: String(now.mean_rho) } }, el("b", {}, rho(now.mean_rho)), el("span", {}, "mean ρ ", page.edited && was ? delta(now.mean_rho, was.mean_rho) : null)),
   );
   const total = Object.values(now.verdicts).reduce((a, b) => a + b, 0) || 1;
-  $("split").replaceChildren(...["below", "inconclusive", "above"].map((v) => el("span", { class: v, width: `${(100 * count(v)) / total}%` })));
+  $("split").replaceChildren(...["below", "inconclusive", "at the threshold", "above"].map((v) => el("span", { class: v === "at the threshold" ? "inconclusive" : v, width: `${(100 * count(v)) / total}%` })));
   const seconds = (performance.now() - began) / 1000;
   const exact = (now.methods.exact ?? 0) === now.people ? ", each exactly" : "";
   const who = record.whole ? `${whole_(now.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;

@@ -1,4 +1,4 @@
-// One person: responsiveness with its interval, what flips the prediction, what she can reach, point by point.
+// One person: responsiveness with its interval, what flips the prediction, what a person can reach, point by point.
 
 import { $, el, num, rho, delta, share, tag, gauge, cell, visible, problemLines, picture } from "./dom.js";
 import { post } from "./api.js";
@@ -42,7 +42,8 @@ function remember(page, place, name, value) {
 function told(row, page) {
   if (row.method === "none") return row.status.replace("_", " ");
   const lost = row.unresolved ? `, ${num(row.unresolved)} without an answer` : "";
-  if (row.method === "exact") return `${num(row.hits)} of all ${num(row.n)} reachable points hit the target${lost}: exact.`;
+  if (row.method === "exact") return `${num(row.hits)} of all ${num(row.n)} reachable points hit the target${lost}: ${row.rho === null ? `between ${rho(row.low)} and ${rho(row.high)}` : "exact"}.`;
+  if (row.exactness === "approximate") return `${num(row.hits)} of ${num(row.n)} draws of a chain hit the target${lost}: about ${rho(row.low)} to ${rho(row.high)}; no error rate is guaranteed.`;
   const level = Math.round(100 * (1 - page.start.design.alpha));
   return `${num(row.hits)} of ${num(row.n)} draws hit the target${lost}: between ${rho(row.low)} and ${rho(row.high)} at ${level} %.`;
 }
@@ -55,7 +56,7 @@ function flips(page, record) {
   if (!found.witness.length) {
     const stays = found.hits > 0;
     const proved = record.reach.exact && row.unresolved === 0;
-    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.high)}.`));
+    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
     return inside;
   }
   const rest = found.flips.filter((f) => f.length && JSON.stringify(f) !== JSON.stringify(found.witness));
@@ -70,20 +71,19 @@ function flips(page, record) {
 
 function savedWitness(page, record) {
   const found = record.witness[page.model];
-  const known = found?.some((w) => "from" in w);
   if (found && !found.length) return el("section", { class: "block" }, el("h3", {}, "What attains the target"), el("p", {}, "Staying is enough: the prediction is in the target already."));
   return el("section", { class: "block" }, el("h3", {}, "What attains the target"),
-    found ? el("table", { class: "witness" }, el("caption", {}, known ? "The nearest one found; the model was asked about it twice." : "Where the nearest point found lies; this run does not keep where she started."),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), known ? el("th", { scope: "col", class: "num" }, "from") : null, el("th", { scope: "col", class: "num" }, known ? "to" : "value"))),
-      el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), known ? el("td", { class: "num" }, cell(w.from)) : null, el("td", { class: "num to" }, cell(w.to))))))
+    found ? el("table", { class: "witness" }, el("caption", {}, "The nearest one found; the model was asked about it twice."),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "from"), el("th", { scope: "col", class: "num" }, "to"))),
+      el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to))))))
       : el("p", {}, "No point was found that does."));
 }
 
-// -- what she can reach ------------------------------------------------------------------------------------------------------
+// -- what a person can reach ------------------------------------------------------------------------------------------------------
 
 function reach(page, record) {
   const r = record.reach;
-  return el("section", { class: "block", "aria-labelledby": "reach-head" }, el("h3", { id: "reach-head" }, "What she can reach"),
+  return el("section", { class: "block", "aria-labelledby": "reach-head" }, el("h3", { id: "reach-head" }, "What this person can reach"),
     el("p", { class: "sentence", data: { points: String(r.points), exact: String(r.exact) } }, visible(record.sentence)),
     r.moved.length ? el("div", { class: "scroll" }, el("table", { class: "reach" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "now"), el("th", { scope: "col" }, "reaches"), el("th", { scope: "col", title: "Share of the points in which it differs from now" }, "moves"), el("th", { scope: "col", title: "Share of the points that attain the target in which it differs from now" }, "in hits"))),
@@ -105,7 +105,7 @@ function kept(name, summary, ...children) {
 
 function features(page, record) {
   const extra = Object.entries(record.extra);
-  return kept("features", `Her ${record.features.length} features`, el("div", { class: "tiles" }, ...record.features.map((f) => el("div", { class: f.moves ? "tile moves" : "tile" },
+  return kept("features", `All ${record.features.length} features`, el("div", { class: "tiles" }, ...record.features.map((f) => el("div", { class: f.moves ? "tile moves" : "tile" },
     el("span", { class: "k" }, visible(f.name)), el("b", {}, cell(f.value)), f.own && f.free ? el("span", { class: "own" }, `${f.own[0] < 0 ? `−${num(-f.own[0])}` : "0"} … ${f.own[1] > 0 ? `+${num(f.own[1])}` : "0"}`) : el("span", { class: "own" }, f.free ? "any level" : f.moves ? "follows" : "stays")))),
   extra.length ? el("p", { class: "hint" }, `Not in the spec: ${extra.map(([k, v]) => `${visible(k)} = ${cell(v)}`).join(", ")}`) : "");
 }
@@ -134,7 +134,7 @@ function drawn(page, record) {
       inside.replaceChildren(el("ul", { class: "hint" }, ...problemLines(error.problems ?? [])));
     }
   };
-  const node = kept("picture", "Her points as a picture", inside);
+  const node = kept("picture", "The points as a picture", inside);
   node.addEventListener("toggle", () => { if (node.open && !inside.childElementCount) load(); });
   return node;
 }

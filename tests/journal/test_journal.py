@@ -22,9 +22,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from budge.audit.journal import Journal
-from budge.audit.records import decode, encode
 from budge.errors import InputError, OutputExistsError, StorageError
+from budge.journal import Journal
+from budge.journal.records import decode, encode
 
 HERE = Path(__file__).parent
 IDENTITY = {"spec": "a3f1", "data": "77c0", "seed": 7, "n": 402, "alpha": 0.05, "target": [1], "version": "0.1"}
@@ -167,7 +167,7 @@ def test_the_log_of_the_replaced_run_is_not_replayed(tmp_path: Path) -> None:
 KILLED = """
     import os, signal, sys
     from pathlib import Path
-    from budge.audit.journal import Journal
+    from budge.journal import Journal
     journal = Journal.open(Path(sys.argv[1]), {"seed": 7})
     for i in range(5):
         journal.write({f"{i}-{j}": {"rho": j / 7} for j in range(10)})
@@ -332,7 +332,7 @@ def test_a_kill_at_any_instant_leaves_whole_blocks(tmp_path: Path) -> None:
 HOLDER = """
     import sys
     from pathlib import Path
-    from budge.audit.journal import Journal
+    from budge.journal import Journal
     with Journal.open(Path(sys.argv[1]), {"seed": 7}) as journal:
         journal.write({"a": {"rho": 0.5}})
         print("open", flush=True)
@@ -388,7 +388,7 @@ def test_a_lock_that_nobody_signed(tmp_path: Path) -> None:
 LIMITED = """
     import resource, sys
     from pathlib import Path
-    from budge.audit.journal import Journal
+    from budge.journal import Journal
     from budge.errors import StorageError
     folder, limit = Path(sys.argv[1]), int(sys.argv[2])
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # what a full disk looks like to one process
@@ -427,7 +427,7 @@ def test_a_read_only_folder_shows_before_work_starts() -> None:
     code = """
         import os, sys
         from pathlib import Path
-        from budge.audit.journal import Journal
+        from budge.journal import Journal
         from budge.errors import StorageError
         if os.geteuid() == 0:  # permissions do not bind root: ask as somebody else
             os.setuid(65534)

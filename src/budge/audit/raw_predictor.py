@@ -1,4 +1,4 @@
-"""A model of inputs that are no table: asked with what the drawer draws, as it is."""
+"""A model of inputs that are no table: it is given what the drawer draws, as it is."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["RawPredictor"]
 
 @dataclass(frozen=True)
 class RawPredictor:
-    """Calls ``model.predict(batch)`` or ``model(batch)`` and expects one output an input."""
+    """Calls ``model.predict(batch)`` or ``model(batch)`` and expects one output per input."""
 
     model: Any
     name: str
@@ -25,7 +25,7 @@ class RawPredictor:
 
     @classmethod
     def of(cls, model: Any) -> RawPredictor:
-        """From a function or anything with predict."""
+        """Return the predictor of a function or of anything with predict."""
         if not callable(getattr(model, "predict", None)) and not callable(model):
             raise ModelError("has no predict and cannot be called", where="model", got=type(model).__name__)
         known = getattr(model, "classes_", None)
@@ -34,21 +34,24 @@ class RawPredictor:
 
     @property
     def output(self) -> Any:
-        """Not told: the target reads what comes."""
+        """Not known: the target reads what comes."""
         return "label"
 
     def predict(self, frame: Any) -> Any:
-        """One output an input."""
+        """Return one output per input."""
         ask = self.model.predict if callable(getattr(self.model, "predict", None)) else self.model
-        outputs = np.asarray(ask(frame))
+        answer = ask(frame)
+        if isinstance(answer, np.ma.MaskedArray):
+            answer = np.ma.asarray(answer.astype(object)).filled(None)
+        outputs = np.asarray(answer)
         if outputs.shape != (len(frame),):
             raise ModelError(
-                f"one output an input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}"
+                f"one output per input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}"
             )
         return outputs
 
     def predict_resolved(self, frame: Any, *, max_calls: int = 1000) -> Resolved:
-        """Outputs; None and NaN are unresolved."""
+        """Return outputs; masked ones, None and NaN are unresolved."""
         outputs = self.predict(frame)
         if outputs.dtype.kind == "f":
             good = ~np.isnan(outputs)
@@ -63,5 +66,5 @@ class RawPredictor:
         return None
 
     def describe(self) -> str:
-        """One English sentence."""
-        return f"{self.name} answers one output an input."
+        """Return one English sentence."""
+        return f"{self.name} predicts one output per input."

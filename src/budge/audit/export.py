@@ -1,4 +1,4 @@
-"""Procurement: the points of an audit go to the owner of a model, who returns predictions; nobody else sees the model."""
+"""Points of an audit as a file, for the owner of a model, who returns predictions: nobody else has to see the model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design
-from budge.audit.run import make_source
+from budge.audit.sources import choose, make_source
 from budge.errors import InputError, MissingDependencyError, OutputExistsError, StorageError
 from budge.models import point_keys
 
@@ -19,10 +20,10 @@ __all__ = ["points_to_ask", "write_points"]
 
 
 def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) -> Iterator[pd.DataFrame]:
-    """Every distinct point that the audit of this design will ask about, each with its key, the people themselves included."""
+    """Yield every distinct point that the audit of this design will ask about, each with its key, the people themselves included."""
     source = make_source(im, X, design.on_invalid)
     if design.rule is not None:
-        raise InputError("a sequential audit decides as it goes what to ask", where="sequential", remedy="procure with a fixed n")
+        raise InputError("a sequential audit decides as it goes what to ask", where="sequential", remedy="export with a fixed n")
     seen: set[str] = set()
 
     def new(rows: pd.DataFrame) -> pd.DataFrame:
@@ -34,24 +35,20 @@ def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) ->
 
     yield new(source.starts())
     for first in range(0, len(source), block_people):
-        some = source.take(range(first, min(first + block_people, len(source))))
-        listed: list[int] = []
-        drawn: list[int] = []
-        for i in range(len(some)):
-            if some.status(i) in ("empty", "invalid_start"):
-                continue
-            size = some.size(i) if design.method != "sample" else None
-            (listed if size is not None and size <= design.exact_limit else drawn).append(i)
-        for chunk in some.exact(listed):
+        some = source.take(np.arange(first, min(first + block_people, len(source))))
+        listed, drawn, _ = choose(some, design)
+        if drawn.any():
+            design.check_draws()
+        for chunk in some.exact(np.flatnonzero(listed)):
             yield new(chunk.rows)
-        for chunk in some.draws(drawn, design.n, design.seed, design.purpose, design.proposal):
+        for chunk in some.draws(np.flatnonzero(drawn), design.draws, design):
             yield new(chunk.rows)
 
 
 def write_points(
     im: Any, X: Any, design: Design, path: str | Path, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
 ) -> int:
-    """Write the points to a CSV or Parquet file, whole or not at all; returns how many there are."""
+    """Write the points to a CSV or Parquet file, whole or not at all; return how many there are."""
     place = Path(path)
     if place.exists() and not overwrite:
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")

@@ -15,10 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from budge.audit.journal_file import connect, create, damaged, guarded, make_folder, probe, tidy
-from budge.audit.lock import FolderLock
-from budge.audit.records import decode, encode
 from budge.errors import InputError, OutputExistsError, Problem, StorageError
+from budge.journal.file import connect, create, damaged, guarded, make_folder, probe, tidy
+from budge.journal.lock import FolderLock
+from budge.journal.records import decode, encode
 
 __all__ = ["Journal"]
 
@@ -144,6 +144,11 @@ class Journal:
         """The keys of everything that is finished."""
         with guarded(self.path):
             return {key for (key,) in self._connection.execute("SELECT key FROM done")}
+
+    @property
+    def attempt(self) -> int:
+        """The number of this attempt at the run: one more than the largest that a key begins with."""
+        return 1 + max((int(key.partition(":")[0]) for key in self.keys() if key.partition(":")[0].isdecimal()), default=0)
 
     def __len__(self) -> int:
         return self._rows

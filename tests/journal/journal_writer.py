@@ -15,7 +15,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from budge.audit.journal import Journal
+from budge.journal import Journal
 
 IDENTITY = {"seed": 7, "alpha": 0.05, "spec": "a3f1"}
 BLOCK = 25

@@ -1,0 +1,181 @@
+"""The one place where a model under audit is asked: what comes back is checked every time against what the model is known to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.audit.raw_predictor import RawPredictor
+from budge.errors import ModelError, Problem
+from budge.models import Predictor, as_predictor, check_contract
+from budge.models.contract import differ
+from budge.models.reading import kind_of, list_classes, same_label, show_label
+from budge.targets import Target
+
+__all__ = ["Answers", "Asker", "answers_digest", "ask_again", "ask_starts", "predictors_of"]
+
+BoolArray = npt.NDArray[np.bool_]
+SAMPLE = 64  # rows of a table that are compared cell by cell before and after a question
+AGAIN = 1000  # starts that are asked again at the end
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers about some points: outputs, which points have one, which attain the target, and why others have none."""
+
+    outputs: npt.NDArray[Any]
+    good: BoolArray
+    hit: BoolArray
+    causes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asker:
+    """A model, the target, and what the model answered about the rows as they are."""
+
+    name: str
+    predictor: Predictor
+    target: Target
+    kinds: frozenset[str]  # of the answers about the starts: number, str, bool
+    whole: bool  # no answer about the starts was a fraction
+
+    @classmethod
+    def of(cls, name: str, predictor: Predictor, target: Target, before: npt.NDArray[Any]) -> Asker:
+        """Return the asker of a model whose answers about the starts are known."""
+        return cls(name, predictor, target, _kinds(before), before.dtype.kind != "f" or bool((before == np.floor(before)).all()))
+
+    def __call__(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
+        """Ask about points; `before` is the answer about the start of each."""
+        print_before = _fingerprint(rows)
+        found = self.predictor.predict_resolved(rows)
+        if _fingerprint(rows) != print_before:
+            raise self._error("predicting changes the table that it is given", remedy="copy the table inside the model")
+        raw, resolved = found
+        outputs, good = np.asarray(raw), np.asarray(resolved, dtype=bool)
+        if outputs.shape != (len(rows),) or good.shape != (len(rows),):
+            raise self._error(f"one output per row is expected, {len(rows)} in all", got=f"shape {outputs.shape}")
+        hit = np.zeros(len(rows), dtype=bool)
+        if good.any():
+            answered = outputs if good.all() else outputs[good]
+            if answered.dtype == object:  # what is left is of one kind again
+                answered = np.array(answered.tolist())
+            self._check(answered)
+            hit[good] = np.asarray(self.target.hits(answered, before if good.all() else before[good]), dtype=bool)
+        return Answers(outputs, good, hit, tuple(getattr(found, "errors", ())))
+
+    def _check(self, outputs: npt.NDArray[Any]) -> None:
+        """Raise an error where answers are not of the kind that the model gave about the starts."""
+        if isinstance(self.predictor, RawPredictor):
+            return
+        if not _kinds(outputs) <= self.kinds:
+            kinds = ", ".join(sorted(self.kinds))
+            raise self._error(f"the answers about points are of another kind than those about people as they are ({kinds})", got=outputs[:3].tolist())
+        if self.predictor.output == "score":
+            bounds = self.predictor.bounds
+            if bounds and (outputs.min() < bounds[0] - 1e-6 or outputs.max() > bounds[1] + 1e-6):
+                raise self._error(f"scores leave {bounds}", got=(float(outputs.min()), float(outputs.max())), remedy="use output='score'")
+            return
+        if self.whole and outputs.dtype.kind == "f" and bool((outputs != np.floor(outputs)).any()):
+            raise self._error("shares where labels are expected", got=outputs[outputs != np.floor(outputs)][:3].tolist(), remedy="give a threshold")
+        known = self.predictor.classes
+        if known is not None:
+            strange = [v for v in pd.unique(outputs).tolist() if not any(same_label(v, c) for c in known)]
+            if strange:
+                raise self._error(f"the model answers {show_label(strange[0])}, which is none of its classes", remedy=f"its classes are {list_classes(known)}")
+
+    def _error(self, what: str, **more: Any) -> ModelError:
+        return ModelError(what, where=self.name, **more)
+
+
+def _kinds(outputs: npt.NDArray[Any]) -> frozenset[str]:
+    if outputs.dtype.kind in "biufUS":
+        return frozenset({"bool" if outputs.dtype.kind == "b" else "number" if outputs.dtype.kind in "iuf" else "str"})
+    return frozenset(kind_of(v) for v in pd.unique(outputs).tolist()[:1000])
+
+
+def _fingerprint(rows: Any) -> Any:
+    """Return something that differs where a table was changed: sums over the bits of numeric columns, and some rows cell by cell."""
+    if isinstance(rows, np.ndarray):
+        return (rows.shape, _bits(rows) if rows.dtype.kind in "biuf" else rows[:: max(1, len(rows) // SAMPLE)].tolist())
+    if not isinstance(rows, pd.DataFrame):
+        return None
+    step = max(1, len(rows) // SAMPLE)
+    sums: list[Any] = []
+    for j in range(rows.shape[1]):
+        column = rows.iloc[:, j]
+        kind = column.dtype
+        if isinstance(kind, np.dtype) and kind.kind in "biuf":
+            sums.append(_bits(column.to_numpy()))
+        else:
+            sums.append(tuple(None if gone else str(v) for v, gone in zip(column.iloc[::step], column.iloc[::step].isna())))
+    return tuple(rows.columns), len(rows), tuple(sums)
+
+
+def _bits(values: npt.NDArray[Any]) -> int:
+    flat = np.ascontiguousarray(values).ravel()
+    return int(flat.view(f"u{flat.dtype.itemsize}").sum(dtype=np.uint64))
+
+
+def predictors_of(model: Any, *, table: bool) -> dict[str, Predictor]:
+    """Return one model, or several by name, each as a predictor; `table`: the inputs are rows of a table."""
+    named = dict(model) if isinstance(model, Mapping) else {"model": model}
+    if not named:
+        raise ModelError("no model is given", where="model", got={})
+    return {str(name): m if isinstance(m, Predictor) else as_predictor(m) if table else RawPredictor.of(m) for name, m in named.items()}
+
+
+def ask_starts(
+    predictors: Mapping[str, Predictor], starts: Any, target: Target, *, seed: int, table: bool, check: bool
+) -> tuple[dict[str, npt.NDArray[Any]], tuple[Problem, ...]]:
+    """Return what every model answers about the rows as they are, and what was noted; problems of all models are raised together."""
+    found: list[Problem] = []
+    before: dict[str, npt.NDArray[Any]] = {}
+    for name, predictor in predictors.items():
+        try:
+            problems = list(target.check(predictor)) if table else []
+            if check and table:
+                problems += check_contract(predictor, starts, seed=seed)
+            prefix = f"{name}: " if len(predictors) > 1 else ""
+            found += [Problem(f"{prefix}{p.where}", p.what, p.got, p.remedy, p.severity) for p in problems]
+            if not any(p.severity == "error" for p in problems):
+                before[name] = np.asarray(predictor.predict(starts))
+        except ModelError as error:
+            found += error.problems
+    ModelError.raise_if(found)
+    return before, tuple(p for p in found if p.severity == "warning")
+
+
+def ask_again(predictors: Mapping[str, Predictor], starts: Any, before: Mapping[str, npt.NDArray[Any]]) -> list[Problem]:
+    """Ask about the starts once more, after everything else: a model that has drifted, is random, or depends on what it was asked is found."""
+    n = len(starts)
+    some = np.unique(np.linspace(0, n - 1, min(AGAIN, n)).astype(np.intp)) if n else np.zeros(0, np.intp)
+    rows: Any = starts.iloc[some] if hasattr(starts, "iloc") else starts[some] if isinstance(starts, np.ndarray) else [starts[i] for i in some.tolist()]
+    problems = []
+    for name, predictor in predictors.items():
+        if not n:
+            continue
+        fresh = getattr(predictor, "fresh", None)
+        try:
+            now = np.asarray((predictor if fresh is None else fresh()).predict(rows))
+        except ModelError as error:
+            problems.append(Problem(name, f"the model does not answer about people as they are any more: {error}"))
+            continue
+        other = int(np.asarray(differ(before[name][some], now)).sum())
+        if other:
+            what = f"the model answers otherwise than at the start: {other:,} of {len(some):,} people as they are got another answer at the end"
+            problems.append(Problem(name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"))
+    return problems
+
+
+def answers_digest(outputs: npt.NDArray[Any]) -> str:
+    """Return a digest of answers about the starts: part of a run's identity, so that a journal never mixes two models."""
+    if outputs.dtype.kind == "f":
+        return blake2b(outputs.astype(np.float32).tobytes(), digest_size=8).hexdigest()
+    codes, labels = pd.factorize(outputs)
+    return blake2b(codes.tobytes() + repr([str(v) for v in labels]).encode(), digest_size=8).hexdigest()

@@ -1,0 +1,70 @@
+"""Conditions on the columns of a table, in the language of spec files: who is audited, and when a gate fails."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.errors import ExpressionError, InputError, nearest
+from budge.expressions import parse
+
+__all__ = ["evaluate", "where_true"]
+
+
+def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, tuple[str, ...]] | None = None) -> tuple[npt.NDArray[Any], bool]:
+    """Return the value of an expression for each row of a table, and whether it is a condition.
+
+    Parameters
+    ----------
+    words
+        Further levels that a column of texts may be compared with, beside those that occur in it.
+    """
+    try:
+        parsed = parse(text)
+    except ExpressionError as error:
+        raise error.at(where) from None
+    env: dict[Any, Any] = {}
+    levels: dict[str, list[Any]] = {}
+    columns = {str(c): c for c in table.columns}
+    for layer, name in parsed.vars:
+        if layer != "value" or name not in columns:
+            raise InputError("no such column", where=where, got=name, remedy=nearest(name, columns))
+        cells = table[columns[name]]
+        if cells.dtype.kind in "biuf":
+            env[layer, name] = cells.to_numpy(dtype=float, na_value=np.nan)
+            continue
+        codes, found = pd.factorize(cells.astype(object).where(cells.notna(), None).map(lambda v: v if v is None else str(v)))
+        known = [str(v) for v in found]
+        levels[name] = known + [w for w in (words or {}).get(name, ()) if w not in known]
+        levels[name] += [str(t) for t in _texts(parsed) if str(t) not in levels[name]]
+        env[layer, name] = np.where(codes < 0, np.nan, codes.astype(float))
+    try:
+        values = parsed.evaluate(env, levels=levels, size=len(table))
+    except ExpressionError as error:
+        raise error.at(where) from None
+    return np.broadcast_to(np.asarray(values), (len(table),)), parsed.is_boolean
+
+
+def where_true(text: str, table: pd.DataFrame, *, where: str) -> npt.NDArray[np.bool_]:
+    """Return the rows for which a condition holds.
+
+    Examples
+    --------
+    >>> where_true("age < 30 and sex == 'f'", pd.DataFrame({"age": [20, 40, 25], "sex": ["f", "f", "m"]}), where="population").tolist()
+    [True, False, False]
+    """
+    values, boolean = evaluate(text, table, where=where)
+    if not boolean:
+        raise InputError("is not a condition", where=where, got=text, remedy="compare a column with a value, e.g. age < 30")
+    return np.asarray(values, dtype=bool)
+
+
+def _texts(parsed: Any) -> list[str]:
+    """Return the texts that stand in an expression: levels that do not occur in a column are levels all the same."""
+    from budge.expressions.nodes import Text, walk
+
+    return [node.value for node in walk(parsed.node) if isinstance(node, Text)]

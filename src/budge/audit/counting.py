@@ -1,0 +1,245 @@
+"""One block of people: their points are listed or drawn, every model is asked, and columns of counts come back.
+
+Pure: what is counted for a row depends on the row, the design and the models alone, never on the rest of its block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.audit.ask import Answers, Asker
+from budge.audit.design import Design
+from budge.audit.sources import BoolArray, Chunk, FloatArray, IntArray, Source, TableSource, choose, stack
+from budge.stats.counts import LAWS, STATUSES, Counts
+from budge.stats.weights import Heavy
+
+__all__ = ["Block", "Counted", "Work"]
+
+FIRST_ROUND = 8  # draws of the first round of a sequential audit, and the least of any; the most of a round doubles
+EVEN = 1 + 1e-12  # weights up to this are 1: the proposal draws as the model declares
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some rows, what each model answers about them as they are, and which of them each model's audit is about."""
+
+    people: IntArray  # positions in the whole table
+    source: Source
+    before: Mapping[str, npt.NDArray[Any]]
+    asked: Mapping[str, BoolArray]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counts of one block: for each model, those of the rows that it was asked about, and why points have no answer."""
+
+    people: IntArray
+    counts: Mapping[str, Counts]
+    asked: Mapping[str, BoolArray]
+    causes: Mapping[str, tuple[str, ...]]
+
+
+@dataclass
+class _Sheet:
+    """What is counted so far for one model; one entry per row of the block."""
+
+    ask: Asker
+    before: npt.NDArray[Any]
+    counts: Counts
+    nearest: FloatArray  # distance of the nearest hit so far
+    hit_at: IntArray  # its number among the points of the row; -1: none
+    found: dict[int, Any] = field(default_factory=dict)  # the point itself, by row
+    weights: dict[int, tuple[FloatArray, BoolArray, BoolArray, float]] = field(default_factory=dict)
+    causes: dict[str, None] = field(default_factory=dict)
+
+    def answers(self, chunk: Chunk) -> Answers:
+        """Ask about a chunk."""
+        found = self.ask(chunk.rows, np.repeat(self.before[chunk.people], chunk.counts))
+        self.counts.asked[chunk.people] += chunk.counts
+        self.causes |= dict.fromkeys(found.causes)
+        return found
+
+    def add(self, chunk: Chunk, found: Answers, law: str) -> None:
+        """Count a chunk that holds all points of its rows."""
+        c, who, starts = self.counts, chunk.people, chunk.starts
+        c.law[who] = LAWS.index(law)
+        c.n[who] = chunk.counts
+        c.hits[who] = np.add.reduceat(found.hit, starts, dtype=np.int64)
+        c.unresolved[who] = np.add.reduceat(~found.good, starts, dtype=np.int64)
+        if chunk.weights is None:
+            c.hit_mass[who], c.lost_mass[who] = c.hits[who] / chunk.counts, c.unresolved[who] / chunk.counts
+        else:
+            size = 1.0 if law == "exact" else chunk.counts
+            c.hit_mass[who] = np.add.reduceat(chunk.weights * found.hit, starts) / size
+            c.lost_mass[who] = np.add.reduceat(chunk.weights * ~found.good, starts) / size
+
+    def weigh(self, chunk: Chunk, found: Answers) -> None:
+        """Count a chunk of weighted draws; rows whose weights are all 1 are draws like any other."""
+        assert chunk.weights is not None
+        assert chunk.tops is not None
+        self.add(chunk, found, "weighted")
+        for k, (i, a) in enumerate(zip(chunk.people.tolist(), chunk.starts.tolist())):
+            own = slice(a, a + int(chunk.counts[k]))
+            if chunk.tops[k] <= EVEN:
+                self.counts.law[i] = LAWS.index("sample")
+                self.counts.hit_mass[i] = self.counts.hits[i] / chunk.counts[k]
+                self.counts.lost_mass[i] = self.counts.unresolved[i] / chunk.counts[k]
+            else:
+                self.weights[i] = (chunk.weights[own], found.hit[own], ~found.good[own], float(chunk.tops[k]))
+
+    def keep_nearest(self, source: Source, chunk: Chunk, hit: BoolArray, seen: IntArray | None = None) -> None:
+        """Remember the nearest hit of each row, the first among equals; `seen`: points of the rows in earlier chunks."""
+        places = np.flatnonzero(hit)
+        if not len(places):
+            return
+        owner = chunk.owner[places]
+        distance = source.distance(chunk, places)
+        firsts, begin = np.unique(owner, return_index=True)
+        least = np.minimum.reduceat(distance, begin)
+        candidates = np.flatnonzero(distance == np.repeat(least, np.diff(np.r_[begin, len(places)])))
+        chosen = candidates[np.searchsorted(candidates, begin)]  # the first of the nearest of each row
+        rows = chunk.people[firsts]
+        better = least < self.nearest[rows]
+        rows, at = rows[better], places[chosen[better]]
+        self.nearest[rows] = least[better]
+        self.hit_at[rows] = at - chunk.starts[firsts[better]] + (0 if seen is None else seen[rows])
+        if chunk.moved is not None:
+            self.found |= zip(rows.tolist(), chunk.moved[:, at].T)
+        else:
+            points = source.points(rows, chunk, at)
+            self.found |= {int(i): points[k : k + 1] if not hasattr(points, "iloc") else points.iloc[[k]] for k, i in enumerate(rows)}
+
+    def finish(self, source: Source, asked: BoolArray) -> Counts:
+        """Ask about every witness again, keep those that hit again, and return the counts of the rows that were asked about."""
+        rows = np.array(sorted(self.found), dtype=np.intp)
+        reached = np.zeros((0, 0))
+        if len(rows):
+            values = [self.found[i] for i in rows.tolist()]
+            table = isinstance(source, TableSource)
+            points = source.written(rows, np.array(values)) if isinstance(source, TableSource) else stack(values)
+            again = self.ask(points, self.before[rows]).hit
+            self.counts.asked[rows] += 1
+            self.counts.witness[rows[again]] = self.hit_at[rows[again]]
+            reached = np.array(values)[again] if table else np.zeros((int(again.sum()), 0))
+        weighted = [self.weights[i] for i in np.flatnonzero(self.counts.is_law("weighted")).tolist()]
+        heavy = Heavy.of([w for w, _, _, _ in weighted], [h for _, h, _, _ in weighted], [u for _, _, u, _ in weighted], np.array([t for *_, t in weighted]))
+        drawn = self.counts.is_law("sample", "weighted", "sequential")
+        self.counts.approximate[drawn] = source.approximate[drawn]
+        columns = {name: getattr(self.counts, name) for name in Counts.__dataclass_fields__ if name not in ("reached", "heavy")}
+        return Counts(**columns, reached=reached, heavy=heavy).take(asked)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with every block."""
+
+    askers: Mapping[str, Asker]
+    design: Design
+
+    def __call__(self, block: Block) -> Counted:
+        """Count the points of every row of a block."""
+        source, design = block.source, self.design
+        sheets = {
+            name: _Sheet(ask, block.before[name], Counts.blank(len(source)), np.full(len(source), np.inf), np.full(len(source), -1, np.intp))
+            for name, ask in self.askers.items()
+        }
+        anyone = np.any(list(block.asked.values()), axis=0)
+        listed, drawn, neither = choose(source, design)
+        for sheet in sheets.values():
+            sheet.counts.status[:] = np.where(neither, STATUSES.index("not_exact"), source.status)
+        for chunk in source.exact(np.flatnonzero(listed & anyone)):
+            for name, sheet in sheets.items():
+                self._whole(source, block.asked[name], sheet, chunk, "exact")
+        who = np.flatnonzero(drawn & anyone)
+        if design.rule is not None:
+            self._rounds(block, who, sheets)
+        else:
+            law = "sample" if design.proposal is None else "weighted"
+            for chunk in source.draws(who, design.draws, design):
+                for name, sheet in sheets.items():
+                    self._whole(source, block.asked[name], sheet, chunk, law)
+        counts = {name: sheet.finish(source, block.asked[name]) for name, sheet in sheets.items()}
+        return Counted(block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()})
+
+    @staticmethod
+    def _whole(source: Source, asked: BoolArray, sheet: _Sheet, chunk: Chunk, law: str) -> None:
+        """Count a chunk for the rows that this model's audit is about."""
+        some = asked[chunk.people]
+        if not some.any():
+            return
+        if not some.all():
+            chunk = _part(source, chunk, some)
+        found = sheet.answers(chunk)
+        if law == "weighted":
+            sheet.weigh(chunk, found)
+        else:
+            sheet.add(chunk, found, law)
+        sheet.keep_nearest(source, chunk, found.hit)
+
+    def _rounds(self, block: Block, who: IntArray, sheets: Mapping[str, _Sheet]) -> None:
+        """Draw in rounds no longer than the rule can use, and stop for each row and model as soon as the rule allows."""
+        source, rule, rows = block.source, self.design.rule, len(block.source)
+        assert rule is not None
+        running = {name: np.zeros(rows, bool) for name in sheets}
+        for name in sheets:
+            running[name][who] = block.asked[name][who]
+        cap = FIRST_ROUND
+        while any(mask.any() for mask in running.values()):
+            need = np.zeros(rows, dtype=np.int64)
+            seen = np.full(rows, rule.max_n, dtype=np.int64)
+            for name, sheet in sheets.items():
+                c, at = sheet.counts, np.flatnonzero(running[name])
+                against = c.hits[at] + c.unresolved[at] if rule.claim == "below" else c.n[at] - c.hits[at]
+                need[at] = np.maximum(need[at], np.clip(rule.until_claim(against, c.n[at]), FIRST_ROUND, cap))
+                seen[at] = np.minimum(seen[at], c.n[at])
+            open_ = np.flatnonzero(need)
+            for chunk in source.draws(open_, need[open_], self.design, seen[open_]):
+                for name, sheet in sheets.items():
+                    some = running[name][chunk.people]
+                    if some.any():
+                        self._settle(source, sheet, chunk if some.all() else _part(source, chunk, some), running[name])
+            cap = min(2 * cap, rule.max_n)
+
+    def _settle(self, source: Source, sheet: _Sheet, chunk: Chunk, running: BoolArray) -> None:
+        """Add draws to rows that go on; those past the stop of a row are asked and not used."""
+        rule, c, who = self.design.rule, sheet.counts, chunk.people
+        assert rule is not None
+        found = sheet.answers(chunk)
+        starts, owner = chunk.starts, chunk.owner
+        t = np.arange(len(owner)) - np.repeat(starts, chunk.counts) + 1 + np.repeat(c.n[who], chunk.counts)
+        hits = _running(found.hit, starts, chunk.counts) + np.repeat(c.hits[who], chunk.counts)
+        lost = _running(~found.good, starts, chunk.counts) + np.repeat(c.unresolved[who], chunk.counts)
+        surprises = hits + lost if rule.claim == "below" else t - hits
+        stop = np.flatnonzero((surprises <= rule.accept[t]) | (surprises >= rule.give_up[t]) | (t == rule.max_n))
+        stopped, first = np.unique(owner[stop], return_index=True)
+        last = starts + chunk.counts - 1
+        last[stopped] = stop[first]
+        used = np.arange(len(owner)) <= last[owner]
+        before = c.n.copy()
+        c.law[who] = LAWS.index("sequential")
+        c.n[who], c.hits[who], c.unresolved[who] = t[last], hits[last], lost[last]
+        c.hit_mass[who], c.lost_mass[who] = hits[last] / t[last], lost[last] / t[last]
+        running[who[stopped]] = False
+        sheet.keep_nearest(source, chunk, found.hit & used, before)
+
+
+def _running(values: BoolArray, starts: IntArray, counts: IntArray) -> npt.NDArray[np.int64]:
+    """Return running sums that begin anew with every row."""
+    total: npt.NDArray[np.int64] = np.cumsum(values, dtype=np.int64)
+    ahead = np.r_[0, total][starts]
+    return np.asarray(total - np.repeat(ahead, counts), dtype=np.int64)
+
+
+def _part(source: Source, chunk: Chunk, some: BoolArray) -> Chunk:
+    """Return the part of a chunk that belongs to some of its rows."""
+    at = np.flatnonzero(some[chunk.owner])
+    rows = source.points(chunk.people[chunk.owner[at]], chunk, at)
+    return Chunk(
+        chunk.people[some], chunk.counts[some], rows, None if chunk.moved is None else chunk.moved[:, at],
+        None if chunk.weights is None else chunk.weights[at], None if chunk.tops is None else chunk.tops[some],
+    )  # fmt: skip

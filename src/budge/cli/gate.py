@@ -1,0 +1,49 @@
+"""``budge gate``: conditions on a saved run, for continuous integration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from budge.cli import echo_json
+from budge.cli.shared import Id, gates_record, labelled, people_of, read_people, run_of, same_people, show_gates
+
+__all__ = ["register"]
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+    app.command("gate")(_gate)
+
+
+def _gate(
+    run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
+    fail_if: Annotated[
+        list[str],
+        typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."),
+    ],
+    model: Annotated[str | None, typer.Option(help="The name of one model of the run; all of them unless given.")] = None,
+    data: Annotated[Path | None, typer.Option(help="The people of the run, for conditions on their columns.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model, as in the audit.")] = None,
+    label: Id = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only gates that failed.")] = False,
+) -> None:
+    """Check conditions on a saved run: exit with 1 where one holds."""
+    from budge.audit.gate import gate
+
+    found = run_of(run)
+    people = None
+    if data is not None:
+        same_people(found, people_of(data, drop, label=label))
+        people = labelled(read_people(data), label)
+    gates = [gate(found, condition, model=model, people=people) for condition in fail_if]
+    failed = [g for g in gates if g.failed]
+    if as_json:
+        echo_json({"run": str(run), "failed": len(failed), "gates": gates_record(gates)})
+    else:
+        show_gates(failed if quiet else gates)
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,111 @@
+"""Gates: conditions over an audit that fail a run, in the language of spec files, with numbers that have a guarantee."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from audit_kit import approve, below_rate, dials, loans
+
+import budge
+from budge.audit.conditions import where_true
+from budge.audit.gate import gate, gate_table
+from budge.errors import BudgeError, InputError
+
+
+@pytest.fixture(scope="module")
+def listed() -> budge.Audit:
+    X, im = loans()
+    return budge.audit(approve, X.assign(region=list("nsew") * 3), im, target=1, threshold=0.4, population="all", groups={"closed": {0: "open", 1: "shut"}})
+
+
+def test_conditions_are_what_the_table_says(listed: budge.Audit) -> None:
+    t, X = listed.table, loans()[0]
+    expected = {
+        "share(verdict == 'below')": t["verdict"].eq("below").mean(), "count(verdict == 'above')": t["verdict"].eq("above").sum(),
+        "mean(rho)": t["rho"].mean(), "least(rho)": t["rho"].min(), "most(n)": t["n"].max(), "count(no_way)": t["extreme"].eq("none").sum(),
+        "share(every_way)": t["extreme"].eq("every").mean(), "count(verdict == 'below' and age > 40)": (t["verdict"].eq("below") & X["age"].gt(40)).sum(),
+        "count(home == 'own')": X["home"].eq("own").sum(), "count(closed == 'shut')": X["closed"].sum(), "count(region == 'n')": 3,
+        "count(verdict == 'inconclusive')": 0, "count(region == 'nowhere')": 0, "share_low": t["rho"].lt(0.4).mean(), "share_high": t["rho"].lt(0.4).mean(),
+    }  # fmt: skip
+    for text, value in expected.items():
+        assert gate(listed, f"{text} >= {value - 1e-6:.9f}").failed, text
+        assert not gate(listed, f"{text} > {value + 1e-6:.9f}").failed, text
+    both = gate(listed, "share(rho < 2) > 0.5 and (count(rho > 2) > 0 or mean(rho) > 2)")
+    assert not both.failed
+    assert str(both).startswith("passed: fail if ")
+    assert str(gate(listed, "share(rho < 2) > 0.5")) == "FAILED: fail if share(rho < 2) > 0.5 (1.0 > 0.5)"
+
+
+@pytest.mark.parametrize(
+    ("condition", "what"),
+    [
+        ("share(verdct == 'below') > 0.1", "verdict"), ("share(rho) > 0.1", "meet a condition"), ("mean(rho)", "not a condition"),
+        ("rho > 0.1", "no number over people"), ("share(rho < 1 > 0.1", "not closed"), ("share(rho <) > 0.1", "fail-if"),
+        ("share(__import__('os').system('true') == 0) > 0", "fail-if"), ("@x > 0", "fail-if"), ("mean(rho.mean()) > 0", "fail-if"),
+    ],
+)  # fmt: skip
+def test_what_is_no_condition_is_refused(listed: budge.Audit, condition: str, what: str) -> None:
+    with pytest.raises(BudgeError, match=what):
+        gate(listed, condition)
+
+
+def test_numbers_with_a_guarantee() -> None:
+    X = dials(60)[0].assign(rate=np.repeat([0.0, 0.5], 30), group=np.repeat(["a", "b"], 30))
+    wish: dict[str, Any] = {"target": 1, "n": 60, "seed": 1, "population": "all"}
+    found = budge.audit(below_rate, X, dials(1)[1], groups="group", **wish)
+    share = found.summary().share
+    assert share is not None
+    assert gate(found, f"share_low >= {share.low:.9f} and share_high <= {share.high:.9f}").failed
+    gap = found.differences("group")["low"].iloc[0]
+    assert gap > 0.5
+    assert gate(found, f"gap_low > {gap - 1e-6:.9f}").failed
+    assert not gate(found, f"gap_low > {gap + 1e-6:.9f}").failed
+    with pytest.raises(InputError, match="no groups are declared"):
+        gate(budge.audit(below_rate, X, dials(1)[1], **wish), "gap_low > 0")
+    swapped = found.design.but(groups={"group": {"a": "z"}})  # the other order of groups shows the same gap
+    other = budge.audit(below_rate, X, dials(1)[1], design=swapped)
+    assert gate(other, f"gap_low > {gap - 1e-6:.9f}").failed
+
+
+def test_several_models_and_runs_from_disk(tmp_path: Any) -> None:
+    X, im = loans()
+    both = budge.audit({"yes": approve, "no": lambda t: 0 * approve(t)}, X, im, target=1, groups="home")
+    assert gate(both, "share(no_way) == 1", model="no").failed
+    assert not gate(both, "share(no_way) == 1", model="yes").failed
+    assert gate(both, f"count(age > 0) == {len(both.table)}").failed
+    with pytest.raises(InputError, match="several models"):  # which of them is the worse depends on the condition
+        gate(both, "share_high == 1")
+    assert gate(both, "share_high == 1", model="no").failed
+    both.save(tmp_path / "run")
+    back = budge.Audit.load(tmp_path / "run")
+    assert gate(back, "count(home == 'own') > 0", model="no").failed  # groups are kept
+    assert gate(back, f"count(age > 0) == {len(both.table)}", people=X).failed
+    with pytest.raises(InputError, match="no such column"):
+        gate(back, "count(age > 0) > 0")
+
+
+def test_any_table() -> None:
+    table = pd.DataFrame({"test": ["a", "b", "a"], "p": [0.01, 0.2, np.nan]})
+    assert gate_table(table, "count(p < 0.05) == 1").failed
+    assert gate_table(table, "share(test == 'a') > 0.6").failed
+    assert not gate_table(table, "mean(p) > 0.11").failed  # a missing number is no number
+
+
+def test_populations_in_the_language_of_spec_files() -> None:
+    table = pd.DataFrame({"age": [20, 40, 25, np.nan], "sex": pd.Categorical(["f", "f", "m", None]), "in": [True, False, True, True], "two words": 1})
+
+    def chosen(text: str) -> list[bool]:
+        return where_true(text, table, where="population").tolist()
+
+    assert chosen("age < 30 and sex == 'f'") == [True, False, False, False]
+    assert chosen("not (age < 30)") == [False, True, False, False]  # what is missing is on neither side
+    assert chosen("sex == 'x'") == [False] * 4
+    assert chosen("age >= 20 or sex == 'm'") == [True, True, True, False]
+    with pytest.raises(InputError, match="no such column"):
+        chosen("agee < 30")
+    for text in ("age", "age +", "@table.shape", "age.map(print) > 0", "__import__('os')"):
+        with pytest.raises(BudgeError, match="population"):
+            chosen(text)
