@@ -42,7 +42,7 @@ def german() -> None:
     budge.audit(model, X.head(5), im, target=1)
     _, bare, _ = timed(lambda: model.predict(points))
     _, matrix, _ = timed(lambda: model.predict(points.to_numpy(dtype=np.float32)))
-    result, whole, wall = timed(lambda: budge.audit(model, X, fresh, target=1))
+    result, whole, wall = timed(lambda: budge.audit(model, X, fresh, target=1, population="all"))
     assert int(result.table["n"].sum()) == len(points)
     print(
         f"german, exact, {len(points):,} points: audit {whole:.2f} s CPU ({wall:.2f} s), bare prediction {bare:.2f} s: {whole / bare:.2f} x "
