@@ -187,6 +187,18 @@ def unwrap(values: NDArray[Any]) -> Any:
     return values.item() if values.ndim == 0 else values
 
 
+def signed(value: float) -> str:
+    """Return a change with its sign; a minus is a minus, not a hyphen.
+
+    Examples
+    --------
+    >>> signed(-0.25), signed(0.5)
+    ('−0.25', '+0.5')
+    """
+    text = f"{value:+.4g}"
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
 def percent(value: float) -> str:
     """Return 0.05 as "5 %", without needless digits."""
     return f"{round(100 * value, 6):g} %"

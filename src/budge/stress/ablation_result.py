@@ -19,7 +19,7 @@ from budge.errors import DesignError, InputError, ModelError, nearest, printable
 from budge.interaction import InteractionModel
 from budge.models import Predictor
 from budge.stats import Claims, Counts, claim, difference_bounds, pooled_bounds
-from budge.stats._checks import percent, plain
+from budge.stats._checks import percent, plain, signed
 from budge.stats.counts import STATUSES
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
@@ -27,7 +27,7 @@ from budge.stress.tally import Tally
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["Ablation", "claims_at", "compared", "fresh", "mean_gain", "means", "rank", "records", "signed", "unchanged"]
+__all__ = ["Ablation", "claims_at", "compared", "fresh", "mean_gain", "means", "rank", "records", "unchanged"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -155,18 +155,6 @@ def unchanged(result: Any, predictor: Predictor, starts: Any, before: npt.NDArra
         error.result = result  # type: ignore[attr-defined]
         raise error
     return result
-
-
-def signed(value: float) -> str:
-    """Return a change with its sign; a minus is a minus, not a hyphen.
-
-    Examples
-    --------
-    >>> signed(-0.25), signed(0.5)
-    ('−0.25', '+0.5')
-    """
-    text = f"{value:+.4g}"
-    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -6,24 +6,12 @@ import unicodedata
 
 from budge.errors import printable
 
-__all__ = ["clean", "shortened", "signed", "text_width", "wrapped"]
+__all__ = ["clean", "shortened", "text_width", "wrapped"]
 
 
 def clean(words: object) -> str:
     """One line of text: control characters shown, not obeyed."""
     return printable(str(words).replace("\n", " ").replace("\t", " "))
-
-
-def signed(value: float) -> str:
-    """Return a change with its sign; a minus is a minus, not a hyphen.
-
-    Examples
-    --------
-    >>> signed(-0.25), signed(0.5)
-    ('−0.25', '+0.5')
-    """
-    text = f"{value:+.4g}"
-    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def text_width(words: str, size: int = 11) -> float:
