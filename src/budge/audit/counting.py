@@ -6,7 +6,7 @@ Pure: what is counted for a row depends on the row, the design and the models al
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,7 +53,8 @@ class _Sheet:
     counts: Counts
     nearest: FloatArray  # distance of the nearest hit so far
     hit_at: IntArray  # its number among the points of the row; -1: none
-    found: dict[int, Any] = field(default_factory=dict)  # the point itself, by row
+    reached: FloatArray | None = None  # the point itself where it is a row of a table: (rows, features that can move)
+    found: dict[int, Any] = field(default_factory=dict)  # and by row where it is not
     weights: dict[int, tuple[FloatArray, BoolArray, BoolArray, float]] = field(default_factory=dict)
     causes: dict[str, None] = field(default_factory=dict)
 
@@ -99,7 +100,8 @@ class _Sheet:
             return
         owner = chunk.owner[places]
         distance = source.distance(chunk, places)
-        firsts, begin = np.unique(owner, return_index=True)
+        begin = np.flatnonzero(np.diff(owner, prepend=-1))  # owners come in order
+        firsts = owner[begin]
         least = np.minimum.reduceat(distance, begin)
         candidates = np.flatnonzero(distance == np.repeat(least, np.diff(np.r_[begin, len(places)])))
         chosen = candidates[np.searchsorted(candidates, begin)]  # the first of the nearest of each row
@@ -109,29 +111,28 @@ class _Sheet:
         self.nearest[rows] = least[better]
         self.hit_at[rows] = at - chunk.starts[firsts[better]] + (0 if seen is None else seen[rows])
         if chunk.moved is not None:
-            self.found |= zip(rows.tolist(), chunk.moved[:, at].T)
+            if self.reached is None:
+                self.reached = np.empty((len(self.nearest), len(chunk.moved)))
+            self.reached[rows] = chunk.moved[:, at].T
         else:
             points = source.points(rows, chunk, at)
             self.found |= {int(i): points[k : k + 1] if not hasattr(points, "iloc") else points.iloc[[k]] for k, i in enumerate(rows)}
 
     def finish(self, source: Source, asked: BoolArray) -> Counts:
         """Ask about every witness again, keep those that hit again, and return the counts of the rows that were asked about."""
-        rows = np.array(sorted(self.found), dtype=np.intp)
-        reached = np.zeros((0, 0))
+        rows = np.flatnonzero(self.hit_at >= 0)
+        reached = np.zeros((len(rows), 0)) if self.reached is None else self.reached[rows]
         if len(rows):
-            values = [self.found[i] for i in rows.tolist()]
-            table = isinstance(source, TableSource)
-            points = source.written(rows, np.array(values)) if isinstance(source, TableSource) else stack(values)
+            points = source.written(rows, reached) if isinstance(source, TableSource) else stack([self.found[i] for i in rows.tolist()])
             again = self.ask(points, self.before[rows]).hit
             self.counts.asked[rows] += 1
             self.counts.witness[rows[again]] = self.hit_at[rows[again]]
-            reached = np.array(values)[again] if table else np.zeros((int(again.sum()), 0))
+            reached = reached[again]
         weighted = [self.weights[i] for i in np.flatnonzero(self.counts.is_law("weighted")).tolist()]
         heavy = Heavy.of([w for w, _, _, _ in weighted], [h for _, h, _, _ in weighted], [u for _, _, u, _ in weighted], np.array([t for *_, t in weighted]))
         drawn = self.counts.is_law("sample", "weighted", "sequential")
         self.counts.approximate[drawn] = source.approximate[drawn]
-        columns = {name: getattr(self.counts, name) for name in Counts.__dataclass_fields__ if name not in ("reached", "heavy")}
-        return Counts(**columns, reached=reached, heavy=heavy).take(asked)
+        return replace(self.counts, reached=reached, heavy=heavy).take(asked)
 
 
 @dataclass(frozen=True)

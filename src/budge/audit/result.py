@@ -19,6 +19,8 @@ from budge.audit.summary import Summary, differences, group_table, summarise
 from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
 from budge.stats import Claims, Counts, claim
+from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
+from budge.stats.counts import LAWS, STATUSES
 from budge.stats.quantiles import how_much_exactly
 
 if TYPE_CHECKING:
@@ -103,10 +105,11 @@ class Audit:
         rows, claims, design = self.rows[name], self._claims[name], self.design
         counts = rows.counts
         columns = {
-            "prediction": rows.prediction, "status": counts.words("status"), "method": counts.words("law"), "n": counts.n, "hits": counts.hits,
-            "unresolved": counts.unresolved, "rho": claims.rho, "low": claims.low, "high": claims.high, "p_value": claims.p_value(design.claim),
-            "p_adjusted": claims.adjusted(design.claim, design.adjust), "verdict": claims.verdict, "lower": claims.lower, "upper": claims.upper,
-            "exactness": claims.exactness, "extreme": claims.extreme,
+            "prediction": rows.prediction, "status": _texts(STATUSES, counts.status), "method": _texts(LAWS, counts.law), "n": counts.n,
+            "hits": counts.hits, "unresolved": counts.unresolved, "rho": claims.rho, "low": claims.low, "high": claims.high,
+            "p_value": claims.p_value(design.claim), "p_adjusted": claims.adjusted(design.claim, design.adjust),
+            "verdict": _texts(VERDICTS, claims.verdict_code), "lower": claims.lower, "upper": claims.upper,
+            "exactness": _texts(EXACTNESS, claims.exactness_code), "extreme": _texts(EXTREMES, claims.extreme_code),
         }  # fmt: skip
         return pd.DataFrame(columns, index=rows.index, copy=False)
 
@@ -340,6 +343,11 @@ class Audit:
         if not isinstance(source, TableSource):
             raise InputError("there is no table of people here", got=type(source).__name__)
         return source.frame
+
+
+def _texts(names: tuple[str, ...], codes: npt.NDArray[np.int8]) -> Any:
+    """Return a column of texts, in the type that pandas gives to texts; never a million Python strings."""
+    return pd.Series(names).array.take(codes)
 
 
 def same_cell(a: Any, b: Any) -> bool:

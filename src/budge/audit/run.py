@@ -113,7 +113,7 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
             _check_code(log, probe, made, info)
         done = _latest([_reread(record) for record in records.values()], len(made.source), again=log is not None and not log.complete)
         known = np.concatenate([part.people for part in done]) if done else np.zeros(0, np.intp)
-        blocks = _Blocks(made, np.setdiff1d(made.todo, known), execution)
+        blocks = _Blocks(made, made.todo[~np.isin(made.todo, known)], execution)
         progress, attempt, ready = execution.progress, 1 if log is None else log.attempt, len(known)
         if progress is not None:
             progress(ready, len(made.todo))
@@ -188,18 +188,18 @@ class _Blocks(Sequence[Block]):
 def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) -> Audit:
     """Return the result of the blocks that are done."""
     rows, causes = {}, {}
-    units = made.source.units()
     for name in made.predictors:
         place = np.concatenate([part.people[part.asked[name]] for part in done]) if done else np.zeros(0, np.intp)
         order = np.argsort(place, kind="stable")
         counts = Counts.join([part.counts[name] for part in done])
         if (order[1:] < order[:-1]).any():
             counts, place = counts.take(order), place[order]
+        index, prediction, units = made.source.labels, np.asarray(made.before[name]), made.source.units
+        if len(place) < len(index):
+            index, prediction, units = index[place], prediction[place], units[place]
         frame = made.source.frame if isinstance(made.source, TableSource) else pd.DataFrame(index=made.source.labels)
-        groups = pd.DataFrame(
-            {c: _labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=made.source.labels[place]
-        )
-        rows[name] = Rows(made.source.labels[place], place, np.asarray(made.before[name])[place], units[place], counts, groups)
+        groups = pd.DataFrame({c: _labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=index)
+        rows[name] = Rows(index, place, prediction, units, counts, groups)
         causes[name] = list(dict.fromkeys(cause for part in done for cause in part.causes.get(name, ())))[:3]
     context = Context(made.predictors, made.X, made.im, made.source)
     return Audit(rows, made.design, {**info, "causes": causes}, made.notes, context)
@@ -260,7 +260,7 @@ def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> B
 
 def info_of(made: Prepared) -> dict[str, Any]:
     """Return what it takes to understand and repeat the run."""
-    source, design, im, units = made.source, made.design, made.im, made.source.units()
+    source, design, im = made.source, made.design, made.im
     digest = getattr(im, "digest", None)
     spec: Any = None
     if isinstance(im, InteractionModel):
@@ -286,7 +286,7 @@ def info_of(made: Prepared) -> dict[str, Any]:
         "spec_digest": digest if isinstance(digest, str) else None,
         "data_digest": source.digest(),
         "people": len(source),
-        "twins": len(units) - len(np.unique(units)),
+        "twins": len(source) - 1 - int(source.units.max(initial=-1)),
         "models": {name: p.describe() for name, p in made.predictors.items()},
         "model_digests": {name: p.digest() for name, p in made.predictors.items()},
         "answers_digests": {name: answers_digest(outputs) for name, outputs in made.before.items()},

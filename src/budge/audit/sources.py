@@ -64,8 +64,8 @@ class Source(Protocol):
     """Some rows and the points that each can reach.
 
     `status` holds codes into `budge.stats.counts.STATUSES`; `size` how many points a row can reach, NaN where they cannot be listed; `approximate` whose
-    draws come from a chain. `units` are equal for rows with equal content, which share their draws. `exact` yields all points of some rows, `draws` so
-    many draws of each, after those that were seen and in their order. `points` returns some points of a chunk as a model is asked about them.
+    draws come from a chain. `units`, numbered from 0, are equal for rows with equal content, which share their draws. `exact` yields all points of some
+    rows, `draws` so many draws of each, after those that were seen and in their order. `points` returns some points of a chunk as a model is asked about them.
     """
 
     @property
@@ -76,10 +76,11 @@ class Source(Protocol):
     def size(self) -> FloatArray: ...
     @property
     def approximate(self) -> BoolArray: ...
+    @property
+    def units(self) -> IntArray: ...
     def __len__(self) -> int: ...
     def starts(self) -> Any: ...
     def take(self, people: Any) -> Source: ...
-    def units(self) -> IntArray: ...
     def digest(self) -> str: ...
     def exact(self, people: Any) -> Iterator[Chunk]: ...
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]: ...
@@ -168,15 +169,16 @@ class TableSource:
         """Return some of the rows."""
         return TableSource(self.model, self.frame.iloc[people], self.values[people], self.invalid[people])
 
+    @cached_property
     def units(self) -> IntArray:
-        """Return a number per row, equal for rows whose declared features are equal."""
+        """A number per row, equal for rows whose declared features are equal."""
         return _grouped(self.values)
 
     def digest(self) -> str:
         """Return a digest of the rows: content, labels and order."""
         found = blake2b(json.dumps([f.name for f in self.model.features]).encode(), digest_size=16)
-        found.update(np.ascontiguousarray(self.values).tobytes())
-        found.update(pd.util.hash_pandas_object(self.frame, index=True).to_numpy().tobytes())
+        found.update(np.ascontiguousarray(self.values).data)
+        found.update(pd.util.hash_pandas_object(self.frame, index=True).to_numpy().data)
         return found.hexdigest()
 
     @cached_property
@@ -327,10 +329,13 @@ class TableSource:
 
 def _grouped(values: FloatArray) -> IntArray:
     """Return a number per row, equal for equal rows, counted from 0 in the order of first appearance."""
-    if not values.shape[1]:
-        return np.zeros(len(values), dtype=np.intp)
-    found = pd.DataFrame(values, copy=False).groupby(list(range(values.shape[1])), sort=False, dropna=False).ngroup()
-    return found.to_numpy().astype(np.intp)
+    codes: IntArray = np.zeros(len(values), dtype=np.intp)
+    for column in values.T:
+        own, known = pd.factorize(column, use_na_sentinel=False)
+        if len(known) == len(values):  # all rows differ
+            return np.arange(len(values))
+        codes = pd.factorize(codes * len(known) + own)[0] if len(known) > 1 else codes
+    return codes
 
 
 class Drawer(Protocol):
@@ -384,8 +389,9 @@ class DrawerSource:
     def _one(self, i: int) -> Any:
         return self.inputs[i : i + 1] if isinstance(self.inputs, np.ndarray) else [self.inputs[i]]
 
+    @cached_property
     def units(self) -> IntArray:
-        """Return a number per input, equal for equal content."""
+        """A number per input, equal for equal content."""
         codes, _ = pd.factorize(np.array([_content(x) for x in self.inputs], dtype=object))
         return codes.astype(np.intp)
 

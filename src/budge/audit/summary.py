@@ -15,6 +15,8 @@ from budge.audit.design import Design
 from budge.errors import printable
 from budge.stats import Claims, Share, share_from_p_values
 from budge.stats._checks import Claim, percent
+from budge.stats.claims import EXTREMES, VERDICTS
+from budge.stats.counts import LAWS
 
 if TYPE_CHECKING:
     from budge.audit.result import Rows
@@ -186,28 +188,35 @@ def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any
     """Summarise the rows of one model."""
     counts = rows.counts
     judged = ~counts.is_law("none")
-    rho = claims.rho[judged & ~np.isnan(claims.rho)]
-    columns = [column for column, _ in design.groups]
+    at = slice(None) if judged.all() else np.flatnonzero(judged)
+    columns, extremes = [column for column, _ in design.groups], _tally(EXTREMES, claims.extreme_code)
     return Summary(
         model=model, people=len(counts), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
-        verdicts=_tally(claims.verdict), methods=_tally(counts.words("law")), no_way=int((claims.extreme == "none").sum()),
-        every_way=int((claims.extreme == "every").sum()), share=share_of(claims, rows.units, judged, design.claim, design.alpha) if judged.any() else None,
+        verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
+        every_way=extremes.get("every", 0), share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
         groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
-        mean_rho=float(rho.mean()) if len(rho) else None, asked=int(counts.asked.sum()), points=int(counts.n.sum()),
+        mean_rho=_mean(claims.rho[at]), asked=int(counts.asked.sum()), points=int(counts.n.sum()),
         unresolved=int(counts.unresolved.sum()), approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
         design=design, info=info,
     )  # fmt: skip
 
 
-def _tally(words: npt.NDArray[Any]) -> dict[str, int]:
-    return {str(k): int(v) for k, v in pd.Series(words, dtype=object).value_counts().items()}
+def _tally(names: tuple[str, ...], codes: npt.NDArray[np.int8]) -> dict[str, int]:
+    """Return how many rows have each word, the most frequent first."""
+    return {names[int(k)]: int(v) for k, v in pd.Series(codes).value_counts().items()}  # type: ignore[call-overload]
 
 
-def share_of(claims: Claims, units: npt.NDArray[np.int64], which: npt.NDArray[np.bool_], side: Claim, alpha: float) -> Share:
+def _mean(rho: npt.NDArray[np.float64]) -> float | None:
+    """Return the mean over rows with a value."""
+    known = ~np.isnan(rho)
+    return float((rho if known.all() else rho[known]).mean()) if known.any() else None
+
+
+def share_of(claims: Claims, units: npt.NDArray[np.int64], at: npt.NDArray[np.intp] | slice, side: Claim, alpha: float) -> Share:
     """Return the share of some rows that are on one side of the threshold, whatever their law; rows that share their draws count as one unit."""
-    p, q = claims.evidence(side), claims.evidence("above" if side == "below" else "below")
-    ties = claims.ties() & (claims.threshold > 0)
-    return share_from_p_values(p[which], q[which], known_not=ties[which], claim=side, alpha=alpha, units=units[which])
+    p, q = claims.evidence(side)[at], claims.evidence("above" if side == "below" else "below")[at]
+    ties = claims.has("at the threshold")[at] & (claims.threshold > 0)
+    return share_from_p_values(p, q, known_not=ties, claim=side, alpha=alpha, units=units[at])
 
 
 def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> pd.DataFrame:
@@ -216,22 +225,18 @@ def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> 
     Both sides of a group rest on the same two bounds (so many at least below, so many at least above), so that they share one alpha.
     """
     judged = ~rows.counts.is_law("none")
-    values = _named_groups(groups)
-    codes, names = _in_order(values)
+    codes, names = _in_order(_named_groups(groups))
     found = []
     for k, name in enumerate(names):
-        here = codes == k
-        which = here & judged
-        size = int(which.sum())
-        rho = claims.rho[which & ~np.isnan(claims.rho)]
+        at = np.flatnonzero((codes == k) & judged)
+        size, mean = len(at), _mean(claims.rho[at])
         for side in SIDES:
-            word = "none" if side == "below" and claims.threshold == 0 else side
-            made = int((which & (claims.verdict == word)).sum())
-            ends = share_of(claims, rows.units, which, side, alpha / len(names)) if size else None
+            made = int(claims.has("none" if side == "below" and claims.threshold == 0 else side)[at].sum())
+            ends = share_of(claims, rows.units, at, side, alpha / len(names)) if size else None
             found.append(
                 {
                     "group": name, "verdict": side, "people": size, "count": made, "verdicts": made / size if size else np.nan,
-                    "low": ends.low if ends else np.nan, "high": ends.high if ends else np.nan, "mean_rho": float(rho.mean()) if len(rho) else np.nan,
+                    "low": ends.low if ends else np.nan, "high": ends.high if ends else np.nan, "mean_rho": np.nan if mean is None else mean,
                 }
             )  # fmt: skip
     columns = ["group", "verdict", "people", "count", "verdicts", "low", "high", "mean_rho"]

@@ -7,7 +7,7 @@ cannot disagree. Answers that are missing count against each claim.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
@@ -16,17 +16,20 @@ from numpy.typing import NDArray
 
 from budge.stats._checks import Claim, Floats, plain
 from budge.stats.binomial import per_pair
-from budge.stats.counts import Counts
+from budge.stats.counts import STATUSES, Codes, Counts, spelled
 from budge.stats.evidence import ANYTIME, evidence_bound, evidence_p_value
 from budge.stats.multiplicity import adjust
 from budge.stats.sequential import StoppingRule
 from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
 
-__all__ = ["JUDGED", "Asked", "Claims", "claim"]
+__all__ = ["EXACTNESS", "EXTREMES", "JUDGED", "VERDICTS", "Asked", "Claims", "claim"]
 
 TOLERANCE = 1e-12  # masses this close to the threshold are at the threshold
 #: The verdicts; any other word in the column of verdicts is a status.
 JUDGED = ("below", "above", "inconclusive", "at the threshold", "none")
+VERDICTS = (*JUDGED, *STATUSES)
+EXTREMES = ("", "none", "every")
+EXACTNESS = ("", "exact", "guaranteed", "approximate")
 
 
 class Asked(Protocol):
@@ -52,7 +55,7 @@ class Claims:
     `lower` and `upper` are one-sided bounds at alpha: these decide. `low` and `high` are the two-sided interval at 1 - alpha, for display. `rho` is
     the estimate (the value itself where it is known, NaN where answers of a listed set are missing). `p_below` and `p_above` are 0 or 1 where
     ends are known. `extreme` is `none` where rho is known to be 0, `every` where it is known to be 1. `exactness` is `exact`, `guaranteed` or
-    `approximate`, and empty where nothing was asked.
+    `approximate`, and empty where nothing was asked. Words are kept as codes into `VERDICTS`, `EXTREMES` and `EXACTNESS`.
     """
 
     rho: Floats
@@ -62,23 +65,31 @@ class Claims:
     upper: Floats
     p_below: Floats
     p_above: Floats
-    verdict: NDArray[Any]
-    extreme: NDArray[Any]
-    exactness: NDArray[Any]
+    verdict_code: Codes
+    extreme_code: Codes
+    exactness_code: Codes
     known: NDArray[np.bool_]  # rows whose ends are certain: nothing was drawn
     alpha: float
     threshold: float
+
+    verdict = property(lambda self: spelled(VERDICTS, self.verdict_code), doc="The verdict of each row, or its status.")
+    extreme = property(lambda self: spelled(EXTREMES, self.extreme_code), doc="`none`, `every` or nothing.")
+    exactness = property(lambda self: spelled(EXACTNESS, self.exactness_code), doc="How sure the claims are.")
+
+    def has(self, verdict: str) -> NDArray[np.bool_]:
+        """Return the rows with a verdict."""
+        return np.equal(self.verdict_code, VERDICTS.index(verdict) if verdict in VERDICTS else -1)
 
     def evidence(self, side: Claim) -> Floats:
         """Return the p-values of one claim for every row, 0 or 1 where ends are known; at the threshold 0, `below` means no way at all."""
         if side == "above":
             return self.p_above
-        return self.p_below if self.threshold > 0 else np.where(self.extreme == "none", 0.0, 1.0)
+        return self.p_below if self.threshold > 0 else np.where(self.extreme_code == EXTREMES.index("none"), 0.0, 1.0)
 
     def p_value(self, side: Claim) -> Floats:
         """Return the p-values of one claim; NaN where ends are known or nothing was asked, since nothing was tested there."""
         p = self.p_below if side == "below" else self.p_above
-        return np.where(self.known | (self.exactness == ""), np.nan, p)
+        return np.where(self.known | (self.exactness_code == EXACTNESS.index("")), np.nan, p)
 
     def adjusted(self, side: Claim, method: str) -> Floats:
         """Return the p-values of one claim, adjusted over the rows that were tested; NaN elsewhere.
@@ -93,7 +104,7 @@ class Claims:
 
     def named(self, side: str, method: str | None = None) -> NDArray[np.bool_]:
         """Return the rows with a verdict; with a method, only those whose claim survives the adjustment (known rows always do)."""
-        chosen = np.asarray(self.verdict == side)
+        chosen = self.has(side)
         if method is not None and side in ("below", "above"):
             p = self.adjusted(side, method)  # type: ignore[arg-type]
             chosen &= np.isnan(p) | (p < self.alpha)
@@ -101,11 +112,7 @@ class Claims:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record, column by column."""
-        return {f.name: plain(getattr(self, f.name)) for f in fields(self)}
-
-    def ties(self) -> NDArray[np.bool_]:
-        """Return the rows known to lie exactly at the threshold: neither below nor above."""
-        return self.known & (np.abs(self.low - self.threshold) <= TOLERANCE) & (np.abs(self.high - self.threshold) <= TOLERANCE)
+        return {(name := f.name.removesuffix("_code")): plain(getattr(self, name)) for f in fields(self)}
 
 
 @dataclass(frozen=True)
@@ -147,30 +154,34 @@ def claim(counts: Counts, test: Asked) -> Claims:
     known, asked = counts.is_law("exact", "proved"), ~counts.is_law("none")
     floor, ceiling = _certain(counts, known)
     (low, high), (lower, upper) = ends[alpha / 2], ends[alpha]
-    low, lower, high, upper = np.maximum(low, floor), np.maximum(lower, floor), np.minimum(high, ceiling), np.minimum(upper, ceiling)
-    p_below = np.where(ceiling < tau - TOLERANCE, 0.0, np.where(floor >= tau - TOLERANCE, 1.0, p_below))
-    p_above = np.where(floor > tau + TOLERANCE, 0.0, np.where(ceiling <= tau + TOLERANCE, 1.0, p_above))
+    for bound in (low, lower):
+        np.maximum(bound, floor, out=bound)
+    for bound in (high, upper):
+        np.minimum(bound, ceiling, out=bound)
+    p_below[floor >= tau - TOLERANCE], p_above[ceiling <= tau + TOLERANCE] = 1.0, 1.0
+    p_below[ceiling < tau - TOLERANCE], p_above[floor > tau + TOLERANCE] = 0.0, 0.0
     below, above = p_below < alpha, p_above < alpha
     # Bound and p-value are two roundings of one curve: where they differ in the last bits, the p-value decides.
-    upper = np.where(below & (upper >= tau), np.nextafter(tau, -1), np.where(~below & (upper < tau), tau, upper))
-    lower = np.where(above & (lower <= tau), np.nextafter(tau, 2), np.where(~above & (lower > tau), tau, lower))
+    upper[below & (upper >= tau)], upper[~below & (upper < tau)] = np.nextafter(tau, -1), tau
+    lower[above & (lower <= tau)], lower[~above & (lower > tau)] = np.nextafter(tau, 2), tau
     tie = known & (np.abs(floor - tau) <= TOLERANCE) & (np.abs(ceiling - tau) <= TOLERANCE)
     none, every = asked & known & (ceiling <= 0), asked & known & (floor >= 1)
-    extreme = _words(("", "none", "every"), none, every)
-    verdict = _words(("inconclusive", "below", "above", "at the threshold"), below, above, tie)
-    if tau == 0:
-        verdict[none] = "none"
-    verdict[~asked] = counts.words("status")[~asked]
-    exactness = _words(("guaranteed", "", "approximate", "exact"), ~asked, counts.approximate, known)
+    extreme = _coded(EXTREMES, "", {"none": none, "every": every})
+    verdict = _coded(VERDICTS, "inconclusive", {"at the threshold": tie, "above": above, "below": below} | ({"none": none} if tau == 0 else {}))
+    verdict[~asked] = len(JUDGED) + counts.status[~asked]
+    exactness = _coded(EXACTNESS, "guaranteed", {"exact": known, "approximate": counts.approximate, "": ~asked})
     rho = np.where(counts.lost_mass < 1, np.clip(counts.hit_mass / np.maximum(1 - counts.lost_mass, 1e-300), 0.0, 1.0), np.nan)
     rho = np.where(known & (counts.unresolved > 0), np.where(floor == ceiling, floor, np.nan), rho)
-    rho, low, high, lower, upper = (np.where(asked, c, np.nan) for c in (rho, low, high, lower, upper))
+    for column in (rho, low, high, lower, upper):
+        column[~asked] = np.nan
     return Claims(rho, low, high, lower, upper, p_below, p_above, verdict, extreme, exactness, known & asked, alpha, tau)
 
 
-def _words(names: tuple[str, ...], *conditions: NDArray[np.bool_]) -> NDArray[Any]:
-    """Return, per row, the name of the first condition that holds; the first name where none does."""
-    found: NDArray[Any] = np.array(names, dtype=object)[np.select(conditions, [np.int8(k) for k in range(1, len(names))], np.int8(0))]
+def _coded(names: tuple[str, ...], default: str, words: Mapping[str, NDArray[np.bool_]]) -> Codes:
+    """Return, per row, the code of the last word whose condition holds, of the default where none does."""
+    found = np.full(len(next(iter(words.values()))), names.index(default), np.int8)
+    for word, where in words.items():
+        found[where] = names.index(word)
     return found
 
 

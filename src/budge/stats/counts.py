@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from budge.stats._checks import Floats
 from budge.stats.weights import Heavy
 
-__all__ = ["LAWS", "STATUSES", "Counts"]
+__all__ = ["LAWS", "STATUSES", "Counts", "spelled"]
 
 STATUSES = ("ok", "fixed", "empty", "invalid_start", "not_exact")
 #: How the points of a row came about: none, all listed, a fixed number of draws, weighted draws, draws ended by a rule, ends that were proved.
@@ -20,6 +20,12 @@ LAWS = ("none", "exact", "sample", "weighted", "sequential", "proved")
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int8]
+
+
+def spelled(names: Sequence[str], codes: Codes) -> NDArray[Any]:
+    """Return the word of each code."""
+    found: NDArray[Any] = np.array(names, dtype=object)[codes]
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +107,16 @@ class Counts:
 
     def words(self, column: str) -> NDArray[Any]:
         """Return the column `status` or `law` in words."""
-        names = STATUSES if column == "status" else LAWS
-        found: NDArray[Any] = np.array(names, dtype=object)[getattr(self, column)]
-        return found
+        return spelled(STATUSES if column == "status" else LAWS, getattr(self, column))
 
     def take(self, rows: Any) -> Counts:
         """Return some rows, in the order given (a mask or positions)."""
         at = np.asarray(rows)
-        at = np.flatnonzero(at) if at.dtype == bool else at.astype(np.intp)
+        if at.dtype == bool:
+            if at.all():
+                return self
+            at = np.flatnonzero(at)
+        at = at.astype(np.intp, copy=False)
         place = np.cumsum(self.witness >= 0) - 1  # where the values of a row's witness stand
         heavy = np.cumsum(self.is_law("weighted")) - 1
         columns = {f.name: getattr(self, f.name)[at] for f in fields(self) if f.name not in ("reached", "heavy")}

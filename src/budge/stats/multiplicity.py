@@ -27,7 +27,7 @@ def p_values_of(values: object, where: str = "p_values") -> Floats:
         raw = np.atleast_1d(np.asarray(values))
         if raw.dtype.kind == "b":
             raise ValueError
-        p = raw.astype(np.float64)
+        p = raw.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise DesignError("p-values must be numbers", where=where, got=values, remedy="pass an array of p-values") from None
     if p.shape[-1] == 0:

@@ -215,9 +215,12 @@ def _per_unit(p: object, units: object) -> tuple[float, Floats, Floats]:
     numbers, q = _units(units, q.size)[drawn], q[drawn]
     if not q.size:
         return known, q, q
-    order = np.argsort(numbers, kind="stable")
-    numbers, q = numbers[order], q[order]
+    if (numbers[1:] < numbers[:-1]).any():
+        order = np.argsort(numbers, kind="stable")
+        numbers, q = numbers[order], q[order]
     start = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
+    if start.size == q.size:
+        return known, q, np.ones(q.size)
     return known, np.maximum.reduceat(q, start), np.diff(np.r_[start, q.size]).astype(np.float64)
 
 
@@ -225,7 +228,7 @@ def _units(units: object, people: int) -> NDArray[np.int64]:
     numbers = np.asarray(units)
     if numbers.dtype.kind not in "iu" or numbers.shape != (people,):
         raise DesignError("one whole number per person", where="units", got=plain(numbers), remedy=f"give {people} integers")
-    return numbers.astype(np.int64)
+    return numbers.astype(np.int64, copy=False)
 
 
 def _marks(known: object, people: int) -> NDArray[np.bool_]:
@@ -234,4 +237,4 @@ def _marks(known: object, people: int) -> NDArray[np.bool_]:
     marks = np.asarray(known)
     if marks.dtype.kind != "b" or marks.shape != (people,):
         raise DesignError("one truth value per person", where="known_not", got=plain(marks), remedy=f"give {people} of them")
-    return marks.astype(np.bool_)
+    return marks

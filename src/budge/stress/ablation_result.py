@@ -175,7 +175,7 @@ def compared(
 ) -> Ablation:  # fmt: skip
     """Compare every relaxed set with the original one, from the counts of all."""
     people = np.flatnonzero(asked)
-    labels, units = source.labels[people], source.units()[people]
+    labels, units = source.labels[people], source.units[people]
     old = found.counts[0].take(people)
     was = claims_at(old, design, design.alpha)
     no_way = (was.extreme == "none") | (old.status == STATUSES.index("empty"))
