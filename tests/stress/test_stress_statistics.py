@@ -9,7 +9,8 @@ import pytest
 from budge import Design, Execution, Feature, InteractionModel
 from budge.stats import Counts, difference_bounds
 from budge.stress import ablate
-from budge.stress.ablation_result import _ends, claims_at, mean_gain
+from budge.stress.ablation_result import _ends, mean_gain
+from budge.stress.common import claims_at
 
 SIMULATIONS = 10_000
 #: At a true error of 0.05, more than this share of 10^4 intervals misses once in 10^4.

@@ -29,7 +29,7 @@ from budge.models import Predictor
 from budge.reach.walks import walker
 from budge.stats.counts import Counts
 
-__all__ = ["Prepared", "check_answered", "chosen_people", "finished", "info_of", "prepare", "result_of", "run_audit"]
+__all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished", "info_of", "prepare", "result_of", "run_audit"]
 
 PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
 PROBE = "probe"  # the key of these in a journal
@@ -211,17 +211,20 @@ def _labelled(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
 
 def finished(made: Prepared, result: Audit, check: bool | str) -> Audit:
     """Return the result if the model is still the one that was asked at the start and enough points have an answer; an error with it otherwise."""
-    if check:
-        problems = ask_again(made.predictors, made.source.starts(), made.before)
-        if problems and check == "warn":
-            result = replace(result, notes=(*result.notes, *(replace(p, severity="warning") for p in problems)))
-        elif problems:
-            drifted = ModelError(problems)
-            drifted.result = result  # type: ignore[attr-defined]
-            raise drifted
+    result = replace(result, notes=(*result.notes, *drifted(made.predictors, made.source.starts(), made.before, check, result)))
     causes = [cause for found in result.info["causes"].values() for cause in found]
     check_answered([rows.counts for rows in result.rows.values()], made.design, causes, result)
     return result
+
+
+def drifted(predictors: Mapping[str, Predictor], starts: Any, before: Arrays, check: bool | str, result: Any) -> tuple[Problem, ...]:
+    """Ask about the people again: raise an error, with the result attached, where a model answers otherwise; with ``"warn"``, return notes."""
+    problems = ask_again(predictors, starts, before) if check else []
+    if problems and check != "warn":
+        error = ModelError(problems)
+        error.result = result  # type: ignore[attr-defined]
+        raise error
+    return tuple(replace(p, severity="warning") for p in problems)
 
 
 def check_answered(counts: Sequence[Counts], design: Design, causes: Sequence[str], result: Any) -> None:

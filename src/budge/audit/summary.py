@@ -14,14 +14,14 @@ import pandas as pd
 from budge.audit.design import Design
 from budge.errors import printable
 from budge.stats import Claims, Share, share_from_p_values
-from budge.stats._checks import Claim, percent
+from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
 from budge.stats.counts import LAWS
 
 if TYPE_CHECKING:
     from budge.audit.result import Rows
 
-__all__ = ["Summary", "differences", "group_table", "heads", "share_of", "summarise"]
+__all__ = ["Summary", "differences", "group_table", "heads", "records", "share_of", "summarise"]
 
 SIDES: tuple[Claim, Claim] = ("below", "above")
 
@@ -131,8 +131,8 @@ class Summary:
         plain = ("model", "people", "given", "already", "no_way", "every_way", "mean_rho", "asked", "points", "unresolved", "approximate")
         groups = {
             column: {
-                "shares": _records(table.reset_index()),
-                "differences": _records(differences(table, self.design.claim)),
+                "shares": records(table.reset_index()),
+                "differences": records(differences(table, self.design.claim)),
             }
             for column, table in self.groups.items()
         }
@@ -157,9 +157,11 @@ def _verb(n: int) -> str:
     return "has" if n == 1 else "have"
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def records(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return rows as plain values, None where one is missing."""
     rows = table.astype(object)
-    return [{str(k): v for k, v in row.items()} for row in rows.where(rows.notna(), None).to_dict(orient="records")]
+    found: list[dict[str, Any]] = plain(rows.where(rows.notna(), None).to_dict(orient="records"))
+    return found
 
 
 def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) -> list[str]:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
-from budge.audit.ask import ask_starts
-from budge.audit.design import Design, Execution, Progress, designed, executed, given, population_name
-from budge.audit.run import check_answered, chosen_people
-from budge.audit.sources import BoolArray, TableSource, make_source
+from budge.audit.design import Design, Execution, Progress, designed, given, population_name
+from budge.audit.run import check_answered, drifted
+from budge.audit.sources import TableSource, make_source
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
-from budge.models import Predictor, as_predictor
 from budge.stats.counts import STATUSES
-from budge.stress.ablation_result import Ablation, compared, unchanged
+from budge.stress.ablation_result import Ablation, compared, rank
+from budge.stress.common import Asked, allowed, without_journal
 from budge.stress.paired import probe
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import Tally, tally
 
-__all__ = ["ablate", "asked_about", "without_journal"]
+__all__ = ["ablate"]
 
 
 def ablate(
@@ -83,95 +84,67 @@ def ablate(
     question = designed(design, {"testing": False} | wishes)
     carried = without_journal(execution)
     progress = progress or carried.progress
-    source, predictor, question, outputs, asked = asked_about(model, X, im, question, check=bool(carried.check))
+    about = Asked.of(model, X, im, question, check=bool(carried.check))
+    question, source = about.design, about.source
     chosen, left_out = resolve(im, relaxations, source.frame)
 
     def again(changes: Mapping[str, Any]) -> Ablation:
         return ablate(model, X, im, relaxations, method=method, design=question.but(**changes), execution=Execution(check=False))
 
-    _check_supersets(im, chosen, source, question, asked)
+    _check_supersets(about, im, chosen)
     if method == "paired":
-        made, seen = probe(predictor, source, im, chosen, left_out, question, outputs, asked, again)
+        found = probe(about, im, chosen)
     else:
-        found = _tallies(predictor, im, chosen, source, question, outputs, asked, progress)
-        seen = found.counts
-        made = compared(found, chosen, left_out, source, question, im, asked, again)
-    whom = {"population": population_name(question.population), "data_digest": source.digest(), "model_digest": predictor.digest()}
-    made.info.update(whom)
-    check_answered(seen, question, (), made)
-    checked: Ablation = unchanged(made, predictor, source.starts(), outputs, carried.check)
-    return checked
+        found = compared(about, _tallies(about, im, chosen, progress), chosen)
+    info = {
+        "name": im.name, "target": question.target.describe(), "threshold": question.threshold, "alpha": question.alpha, "n": question.draws,
+        "seed": question.seed, "purpose": question.purpose, "method": method, "measure": im.measure, "people": int(about.chosen.sum()),
+        "asked": found.asked, "spec_digest": im.digest, "population": population_name(question.population), "data_digest": source.digest(),
+        "model_digest": about.predictor.digest(),
+    }  # fmt: skip
+    made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), again)
+    check_answered(found.counts, question, (), made)
+    notes = drifted({"model": about.predictor}, source.starts(), {"model": about.before}, carried.check, made)
+    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
 
 
-def without_journal(execution: Execution | None) -> Execution:
-    """Return the execution of a stress test, which keeps no journal."""
-    found = executed(execution, {})
-    if found.journal is not None:
-        raise DesignError("a stress test keeps no journal", where="journal", got=found.journal, remedy="leave it out; audits keep one")
-    return found
-
-
-def asked_about(
-    model: Any, X: Any, im: InteractionModel, design: Design, *, check: bool
-) -> tuple[TableSource, Predictor, Design, Any, BoolArray]:
-    """Return the people, the model, the design with its target read, the model's answers about the people, and who is asked about."""
-    if design.sequential or design.proposal is not None:
-        got = "sequential" if design.sequential else "proposal"
-        raise DesignError("sets are compared by a fixed number of draws from each", where=got, got=getattr(design, got), remedy=f"leave {got} out")
-    source = make_source(im, X, design.on_invalid)
-    assert isinstance(source, TableSource)
-    predictor = as_predictor(model)
-    design = design.aimed(predictor.classes if predictor.output == "label" else None)
-    before, _ = ask_starts({"model": predictor}, source.starts(), design.target, seed=design.seed, table=True, check=check)
-    return source, predictor, design, before["model"], chosen_people(design, source, before["model"])
-
-
-def _tallies(
-    predictor: Predictor, im: InteractionModel, chosen: tuple[Relaxation, ...], source: TableSource, design: Design, outputs: Any, asked: BoolArray,
-    progress: Progress | None,
-) -> Tally:  # fmt: skip
+def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None) -> Tally:
     """Count all sets: relaxations that keep the features' types share their points; the others are asked about by themselves."""
     models = [r.model(im) for r in chosen]
     kinds = [(f.type, f.levels) for f in im.features]
     alike = [k for k, m in enumerate(models) if [(f.type, f.levels) for f in m.features] == kinds]
-    relaxed = f"{design.purpose}, relaxed"
-    purposes = [design.purpose, *(relaxed for _ in alike)]
-    shared = tally(
-        predictor, [im, *(models[k] for k in alike)], source, design, outputs, asked, purposes=purposes, progress=progress,
-    )  # fmt: skip
+    relaxed = f"{about.design.purpose}, relaxed"
+    purposes = [about.design.purpose, *(relaxed for _ in alike)]
+    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=progress)
     if len(alike) == len(models):
         return shared
     counts = {0: (shared.counts[0], shared.size[0])} | {k + 1: (shared.counts[s], shared.size[s]) for s, k in enumerate(alike, start=1)}
     queries = shared.asked
     for k in set(range(len(models))) - set(alike):
-        other = make_source(models[k], source.frame, "keep")
+        other = make_source(models[k], about.source.frame, "keep")
         assert isinstance(other, TableSource)
-        lone = tally(predictor, [models[k]], other, design, outputs, asked & ~source.invalid, purposes=[relaxed])
+        lone = tally(replace(about, source=other, chosen=about.chosen & ~about.source.invalid), [models[k]], purposes=[relaxed])
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]
     return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries)
 
 
-def _check_supersets(im: InteractionModel, chosen: tuple[Relaxation, ...], source: TableSource, design: Design, asked: BoolArray) -> None:
+def _check_supersets(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...]) -> None:
     """Check on draws from the original set that a relaxation which promises to allow all of it does."""
+    source, design = about.source, about.design
     custom = [(r, r.model(im)) for r in chosen if r.kind == "custom" and r.superset]
-    some = np.flatnonzero(asked & ~source.invalid)
+    some = np.flatnonzero(about.chosen & ~source.invalid)
     if not custom or not len(some) or im.effects:
         return
     some = some[source.take(some).status != STATUSES.index("empty")][:20]
     probed = design.but(n=200, purpose=f"{design.purpose}, superset", proposal=None, sequential=False)
-    place = {f.name: j for j, f in enumerate(source.model.features)}
     for chunk in source.draws(some, 200, probed):
         points = source.values_of(chunk)
         for k, i in enumerate(chunk.people.tolist()):
-            row = source.values[i]
-            moved = points[chunk.starts[k] : chunk.starts[k] + chunk.counts[k]] - row
+            own = points[chunk.starts[k] : chunk.starts[k] + chunk.counts[k]]
             for r, relaxed in custom:
-                good = np.ones(len(moved), dtype=bool)
-                for part in relaxed.parts:
-                    x = {name: float(row[place[name]]) for name in part.names}
-                    good &= part.feasible(x, {name: np.nan_to_num(moved[:, place[name]]) for name in part.names})
+                good = allowed(relaxed, source.values[i], own)
                 if not good.all():
                     raise DesignError(
                         "the relaxed set is not a superset of the original one, so this is no relaxation",

@@ -4,41 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.ask import ask_again
-from budge.audit.design import Design
-from budge.audit.sources import TableSource
-from budge.audit.summary import heads
-from budge.errors import DesignError, InputError, ModelError, nearest, printable
-from budge.interaction import InteractionModel
-from budge.models import Predictor
-from budge.stats import Claims, Counts, claim, difference_bounds, pooled_bounds
+from budge.audit.summary import heads, records
+from budge.errors import InputError, nearest, printable
+from budge.stats import Claims, Counts, difference_bounds, pooled_bounds
 from budge.stats._checks import percent, plain, signed
 from budge.stats.counts import STATUSES
+from budge.stress.common import Asked, Stressed, claims_at, distribution
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["Ablation", "claims_at", "compared", "fresh", "mean_gain", "means", "rank", "records", "unchanged"]
+__all__ = ["Ablation", "Compared", "compared", "mean_gain", "rank"]
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
-COLUMNS = (
-    "relaxation", "status", "method_before", "method_after", "before", "after", "delta", "low", "high", "newly_reachable", "seen_only_after",
-    "size_ratio", "exactness",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Ablation:
+class Ablation(Stressed):
     """What each relaxation does to responsiveness.
 
     `table` has one row per person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where both are
@@ -47,6 +37,8 @@ class Ablation:
     row per relaxation, the largest mean gain first. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more
     actions can dilute.
     """
+
+    shown: ClassVar[str] = "ranking"
 
     table: pd.DataFrame
     ranking: pd.DataFrame
@@ -68,14 +60,7 @@ class Ablation:
     def cdf(self, relaxation: str | None = None) -> pd.DataFrame:
         """Return the share of people with responsiveness up to each value: before (no name), or after a relaxation."""
         rows = self.of(self.relaxations[0] if relaxation is None else relaxation)
-        rho = np.sort(rows["before" if relaxation is None else "after"].dropna().to_numpy())
-        values, counts = np.unique(rho, return_counts=True)
-        return pd.DataFrame({"rho": values, "share": np.cumsum(counts) / max(len(rho), 1)})
-
-    def again(self, **changes: Any) -> Ablation:
-        """Return the same ablation on fresh draws; more draws of the same stream after looking are refused."""
-        found: Ablation = fresh(self.rerun, self.info, changes)
-        return found
+        return distribution(rows["before" if relaxation is None else "after"])
 
     def __str__(self) -> str:
         level, people = percent(1 - self.info["alpha"]), self.info["people"]
@@ -126,60 +111,41 @@ class Ablation:
 
         return chosen(kind, {"gains": gains, "cdf": cdf})(self)
 
-    def _repr_html_(self) -> str:
-        from budge.report.notebook import show_html
 
-        return show_html(str(self), table=self.ranking, figure=self.plot)
+@dataclass
+class Compared:
+    """Relaxations compared with the original: a table of people each, their averages, what was counted and asked, and which were refused."""
 
+    tables: list[pd.DataFrame] = field(default_factory=list)
+    ranked: list[dict[str, Any]] = field(default_factory=list)
+    counts: list[Counts] = field(default_factory=list)
+    asked: int = 0
+    refused: tuple[str, ...] = ()
 
-def fresh(rerun: Callable[[Mapping[str, Any]], Any] | None, info: Mapping[str, Any], changes: Mapping[str, Any]) -> Any:
-    """Run again on other draws; the draws that were looked at are not topped up."""
-    if rerun is None:
-        raise InputError("the model and the people are not at hand", remedy="run it anew")
-    if changes.get("seed", info["seed"]) == info["seed"] and changes.get("purpose", info["purpose"]) == info["purpose"]:
-        raise DesignError(
-            "more draws after looking: the same stream begins with the draws that were seen, and drawing on until something shows breaks alpha",
-            got={"seed": info["seed"], "purpose": info["purpose"]},
-            remedy="give another seed; the new result then stands by itself",
-        )
-    return rerun(changes)
-
-
-def unchanged(result: Any, predictor: Predictor, starts: Any, before: npt.NDArray[Any], check: bool | str) -> Any:
-    """Return the result if the model answers about the people as it did at the start; an error with it otherwise, with ``"warn"`` a note in its record."""
-    problems = ask_again({"model": predictor}, starts, {"model": before}) if check else []
-    if problems and check == "warn":
-        result.info["notes"] = [str(problem) for problem in problems]
-    elif problems:
-        error = ModelError(problems)
-        error.result = result  # type: ignore[attr-defined]
-        raise error
-    return result
+    def add(self, r: Relaxation, rows: pd.DataFrame, ends: tuple[float, float], threshold: float, **more: Any) -> None:
+        """Add the rows of one relaxation, and its averages over those who can be compared; `ends` are those of the mean gain."""
+        known = rows[rows["delta"].notna()]
+        gaps = int((rows["delta"].isna() & rows["low"].notna()).sum())
+        left_out = f"{heads(gaps)} left out: answers are missing" if gaps else ""
+        self.tables.append(rows)
+        self.ranked.append({
+            "relaxation": r.name, "kind": r.kind, "gain": float(known["delta"].mean()), "low": ends[0], "high": ends[1], "superset": r.superset,
+            "before": float(known["before"].mean()), "after": float(known["after"].mean()),
+            "newly_reachable": int(rows["newly_reachable"].sum()), "seen_only_after": int(rows["seen_only_after"].sum()),
+            "below_before": int((known["before"] < threshold).sum()), "below_after": int((known["after"] < threshold).sum()),
+            "size_ratio": float(rows["size_ratio"].mean()), "compared": len(known), "note": left_out if len(known) else "nobody can be compared",
+            "approximate": bool((rows["exactness"] == "approximate").any()), **more,
+        })  # fmt: skip
 
 
-def records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return rows as plain values."""
-    rows = table.astype(object)
-    found: list[dict[str, Any]] = plain(rows.where(rows.notna(), None).to_dict(orient="records"))
-    return found
-
-
-def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:
-    """Return what may be claimed of counts at another error than the design's."""
-    return claim(counts, SimpleNamespace(threshold=design.threshold, alpha=alpha, rule=None))
-
-
-def compared(
-    found: Tally, chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], source: TableSource, design: Design, im: InteractionModel,
-    asked: BoolArray, again: Callable[[Mapping[str, Any]], Ablation],
-) -> Ablation:  # fmt: skip
+def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...]) -> Compared:
     """Compare every relaxed set with the original one, from the counts of all."""
-    people = np.flatnonzero(asked)
+    source, design, people = about.source, about.design, np.flatnonzero(about.chosen)
     labels, units = source.labels[people], source.units[people]
     old = found.counts[0].take(people)
     was = claims_at(old, design, design.alpha)
     no_way = (was.extreme == "none") | (old.status == STATUSES.index("empty"))
-    tables, ranked = [], []
+    made = Compared(counts=list(found.counts), asked=found.asked)
     for s, r in enumerate(chosen, start=1):
         new = found.counts[s].take(people)
         now = claims_at(new, design, design.alpha)
@@ -191,19 +157,12 @@ def compared(
             "newly_reachable": no_way & hit, "seen_only_after": ~no_way & old.is_law("sample") & (old.hits == 0) & hit,
             "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
-        tables.append(pd.DataFrame({name: columns[name] for name in COLUMNS}, index=labels))
         comparable = ~np.isnan(columns["delta"])  # a listed person with missing answers has ends and no value
         ends = mean_gain(old.take(comparable), new.take(comparable), units[comparable], design.alpha)
         if comparable.sum() == 1:  # the interval of one person is the sharper one
             ends = float(low[comparable][0]), float(high[comparable][0])
-        rough = bool((tables[-1]["exactness"] == "approximate").any())
-        ranked.append({"kind": r.kind, "superset": r.superset, **means(tables[-1], design.threshold), "low": ends[0], "high": ends[1], "approximate": rough})
-    info = {
-        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
-        "seed": design.seed, "purpose": design.purpose, "method": "both", "measure": im.measure, "people": len(people), "asked": found.asked,
-        "spec_digest": im.digest,
-    }  # fmt: skip
-    return Ablation(pd.concat(tables), rank([r.name for r in chosen], ranked), info, left_out, again)
+        made.add(r, pd.DataFrame(columns, index=labels), ends, design.threshold)
+    return made
 
 
 def _exactness(was: Claims, now: Claims) -> npt.NDArray[Any]:
@@ -226,34 +185,9 @@ def _ends(old: Counts, new: Counts, was: Claims, now: Claims, alpha: float) -> t
     return low, high
 
 
-def means(rows: pd.DataFrame, threshold: float) -> dict[str, Any]:
-    """Return the averages of one relaxation over those who can be compared."""
-    known = rows[rows["delta"].notna()]
-    return {
-        "gain": float(known["delta"].mean()) if len(known) else np.nan,
-        "before": float(known["before"].mean()) if len(known) else np.nan,
-        "after": float(known["after"].mean()) if len(known) else np.nan,
-        "newly_reachable": int(rows["newly_reachable"].sum()),
-        "seen_only_after": int(rows["seen_only_after"].sum()),
-        "below_before": int((known["before"] < threshold).sum()),
-        "below_after": int((known["after"] < threshold).sum()),
-        "size_ratio": float(rows["size_ratio"].mean()) if rows["size_ratio"].notna().any() else np.nan,
-        "compared": len(known),
-        "note": "nobody can be compared" if not len(known) else _left_out(int((rows["delta"].isna() & rows["low"].notna()).sum())),
-    }
-
-
-def _left_out(people: int) -> str:
-    return f"{heads(people)} left out: answers are missing" if people else ""
-
-
-def rank(names: list[str], found: list[dict[str, Any]]) -> pd.DataFrame:
+def rank(found: list[dict[str, Any]]) -> pd.DataFrame:
     """Return one row per relaxation, the largest mean gain first."""
-    table = pd.DataFrame(found)
-    table.insert(0, "relaxation", names)
-    order = ["relaxation", "kind", "gain", "low", "high"]
-    table = table[order + [c for c in table.columns if c not in order]]
-    return table.sort_values("gain", ascending=False, kind="stable", na_position="last").reset_index(drop=True)
+    return pd.DataFrame(found).sort_values("gain", ascending=False, kind="stable", na_position="last").reset_index(drop=True)
 
 
 def mean_gain(before: Counts, after: Counts, units: npt.NDArray[np.intp], alpha: float) -> tuple[float, float]:

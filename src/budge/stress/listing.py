@@ -65,37 +65,30 @@ class Canvas:
 class Listing:
     """The points of one person: those of the original set, then those that only relaxed sets have.
 
-    New points of lone bundles come first, as copies of the original points with a few cells changed; then, bundle by bundle,
-    the product of its new changes with what the other parts can do.
+    The latter are, bundle by bundle, the product of its new changes with what the other parts can do.
     """
 
     pool: Pool
     person: int
     base: list[Prepared]
     sizes: tuple[int, ...]
-    lone: list[tuple[int, Changes]] = field(default_factory=list)
     bundles: list[tuple[int, Changes, IntArray | slice, int]] = field(default_factory=list)  # number, changes, which new, points
     sets: dict[int, IntArray] = field(default_factory=dict)  # listed sets of these, by their changes within their bundle
     points: int = 0
 
     def listed(self) -> set[int]:
         """The sets that are listed."""
-        return {0, *self.sets, *(s for b, _ in self.lone for s in self.pool.bundles[b].sets)}
+        return {0, *self.sets}
 
     @property
     def size(self) -> int:
         """Number of original points."""
         return math.prod(self.sizes)
 
-    @property
-    def copies(self) -> int:
-        """How many copies of the original points the lone bundles take."""
-        return sum(len(changes.new) for _, changes in self.lone)
-
     def write(self, canvas: Canvas, out: npt.NDArray[Any]) -> None:
         """Fill the rows of `out` with the points."""
         start, spot, size = canvas.starts[self.person], canvas.spot, self.size
-        shape, copies = self.sizes[::-1], self.copies
+        shape = self.sizes[::-1]
         block = out[:size]
         block[:] = start
         grid = block.reshape(*shape, out.shape[1])
@@ -108,15 +101,7 @@ class Listing:
             for column, j in enumerate(self.pool.parts[number][2]):
                 if moves[:, column].any():
                     grid[..., spot[j]] = (start[spot[j]] + moves[:, column]).reshape(along)
-        at = size * (1 + copies)
-        if copies:
-            room = out[size:at].reshape(copies, size, out.shape[1])
-            room[:] = block
-            firsts = np.cumsum([0, *(len(changes.new) for _, changes in self.lone)])
-            which = np.concatenate([changes.edits[0] + first for (_, changes), first in zip(self.lone, firsts)])
-            cells = spot[np.concatenate([changes.edits[1] for _, changes in self.lone])]
-            by = np.concatenate([changes.edits[2] for _, changes in self.lone])
-            room[which, :, cells] = (start[cells] + by)[:, None]
+        at = size
         for b, changes, chosen, points in self.bundles:
             rest = grid[self._corner(b)].reshape(-1, out.shape[1])
             new = changes.new[chosen]
@@ -139,23 +124,10 @@ class Listing:
 
     def _sums(self, values: BoolArray) -> dict[int, tuple[int, int, float]]:
         """Return, for every listed set, its points, how many of them are marked, and the probability of these."""
-        size, copies = self.size, self.copies
-        weigh = self._weights()
-        mass = None if weigh is None else self._spread(weigh, ())
-        first_sum = int(values[:size].sum())
-        found = {0: (size, first_sum, first_sum / size if mass is None else float(values[:size] @ mass))}
-        at = size * (1 + copies)
-        if self.lone:
-            sums = values[:at].reshape(-1, size).sum(axis=1).tolist()
-            parts = None if mass is None else (values[:at].reshape(-1, size) @ mass).tolist()
-            first = 0
-            for b, changes in self.lone:
-                for s, members in zip(self.pool.bundles[b].sets, changes.places):
-                    places = [first + m if m else 0 for m in members]
-                    total = sum([sums[p] for p in places])
-                    share = total / (size * len(places)) if parts is None else sum([parts[p] for p in places]) / len(places)
-                    found[s] = (size * len(places), total, share)
-                first += len(changes.new)
+        size, weigh = self.size, self._weights()
+        total = int(values[:size].sum())
+        found = {0: (size, total, total / size if weigh is None else float(values[:size] @ self._spread(weigh, ())))}
+        at = size
         for b, changes, which, points in self.bundles:
             rest = slice(at, at + points)
             each = size // max(changes.base, 1)
@@ -227,13 +199,8 @@ def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Chang
     if not able[0] or size is None or size > pool.limit or size == 0:
         return None
     found = Listing(pool, person, base, tuple(1 if p.continuous else int(p.size or 0) for p in base), points=size)
-    all_able = all(able)
     for b, (bundle, changes) in enumerate(zip(pool.bundles, every)):
         each = size // max(changes.base, 1)
-        if changes.lone and all_able and not changes.some_empty and size * changes.largest <= pool.limit:
-            found.lone.append((b, changes))
-            found.points += size * len(changes.new)
-            continue
         able_here = [
             able[s] and not empty and each * count <= pool.limit
             for s, empty, count in zip(bundle.sets, changes.empty, changes.sizes)

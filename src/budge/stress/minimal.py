@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -13,13 +13,12 @@ import pandas as pd
 
 from budge.audit.design import Design, Execution, designed, given
 from budge.audit.run import check_answered
-from budge.audit.sources import TableSource
 from budge.audit.summary import heads
 from budge.errors import BudgeError, DesignError
 from budge.interaction import InteractionModel
 from budge.stats._checks import whole
 from budge.stats.counts import STATUSES
-from budge.stress.ablating import asked_about, without_journal
+from budge.stress.common import Asked, without_journal
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import tally
 
@@ -112,19 +111,20 @@ def minimal_relaxations(
     """
     wishes = given(target=target, n=n, seed=seed, population=population)
     question = designed(design, {"testing": False} | wishes)
-    source, predictor, question, outputs, asked = asked_about(model, X, im, question, check=bool(without_journal(execution).check))
+    about = Asked.of(model, X, im, question, check=bool(without_journal(execution).check))
+    source, question = about.source, about.design
     chosen, left_out = resolve(im, relaxations, source.frame)
     most = min(whole(max_size, "max_size"), len(chosen))
-    first = tally(predictor, [im], source, question, outputs, asked, purposes=["draw"]).counts[0]
-    check_answered([first.take(asked)], question, (), None)
-    stuck = asked & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
+    first = tally(about, [im], purposes=["draw"]).counts[0]
+    check_answered([first.take(about.chosen)], question, (), None)
+    stuck = about.chosen & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
     listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person was listed and answered
     found: dict[int, list[tuple[Names, bool]]] = {int(i): [] for i in np.flatnonzero(stuck)}
     for size in range(1, most + 1):
         lists_all = np.ones(len(source), dtype=bool)
         combos = list(combinations(chosen, size))
         for at in range(0, len(combos), BATCH):
-            _level(predictor, im, combos[at : at + BATCH], source, question, outputs, found, listed, lists_all)
+            _level(about, im, combos[at : at + BATCH], found, listed, lists_all)
         listed = listed & lists_all
     rows = [
         {"person": source.labels[i], "relaxations": names, "size": len(names), "proven": bool(proven)}
@@ -148,22 +148,21 @@ def minimal_relaxations(
 
 
 def _level(
-    predictor: Any, im: InteractionModel, combos: Sequence[tuple[Relaxation, ...]], source: TableSource, design: Any, outputs: Any,
-    found: dict[int, list[tuple[Names, bool]]], listed: npt.NDArray[np.bool_], lists_all: npt.NDArray[np.bool_],
+    about: Asked, im: InteractionModel, combos: Sequence[tuple[Relaxation, ...]], found: dict[int, list[tuple[Names, bool]]],
+    listed: npt.NDArray[np.bool_], lists_all: npt.NDArray[np.bool_],
 ) -> None:  # fmt: skip
     """Some joint relaxations of one size, for everybody who has no smaller one inside."""
     sets = [frozenset(r.name for r in combo) for combo in combos]
-    wanted = np.zeros((len(sets) + 1, len(source)), dtype=bool)
+    wanted = np.zeros((len(sets) + 1, len(about.source)), dtype=bool)
     for i, known in found.items():
         for k, names in enumerate(sets, start=1):
             wanted[k, i] = not any(smaller < names for smaller, _ in known)
-    who = np.asarray(wanted.any(axis=0))
+    some = replace(about, chosen=np.asarray(wanted.any(axis=0)))
     keep = [k for k in range(1, len(sets) + 1) if wanted[k].any()]
     if not keep:
         return
     models = [_joint(im, combos[k - 1]) for k in keep]
-    kept = wanted[[0, *keep]]
-    counted = tally(predictor, [im, *models], source, design, outputs, who, purposes=["draw"] * (len(keep) + 1), wanted=kept)
+    counted = tally(some, [im, *models], purposes=["draw"] * (len(keep) + 1), wanted=wanted[[0, *keep]])
     for row, k in enumerate(keep, start=1):
         seen = counted.counts[row]
         sure = seen.is_law("exact") & (seen.unresolved == 0)

@@ -7,21 +7,18 @@ in which both kinds move is refused. Where the relaxation frees a continuous fea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.ask import Asker
-from budge.audit.design import Design
 from budge.audit.sources import BoolArray, TableSource
 from budge.errors import DesignError
 from budge.interaction import InteractionModel
-from budge.models import Predictor
 from budge.stats.counts import STATUSES, Counts
-from budge.stress.ablation_result import Ablation, claims_at, means, rank
+from budge.stress.ablation_result import Compared
+from budge.stress.common import Asked, allowed, claims_at
 from budge.stress.relaxations import Relaxation
 
 __all__ = ["LEAST_ACCEPTED", "probe"]
@@ -29,41 +26,26 @@ __all__ = ["LEAST_ACCEPTED", "probe"]
 LEAST_ACCEPTED = 30  # fewer draws that the original allows tell nothing useful about it
 
 
-def probe(
-    predictor: Predictor, source: TableSource, im: InteractionModel, chosen: tuple[Relaxation, ...], left_out: tuple[str, ...],
-    design: Design, outputs: Any, asked: BoolArray, again: Callable[[Mapping[str, Any]], Ablation],
-) -> tuple[Ablation, tuple[Counts, ...]]:  # fmt: skip
-    """Return the ablation by Algorithm 2, and what was counted of the relaxed sets."""
+def probe(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...]) -> Compared:
+    """Compare by Algorithm 2."""
     if im.effects:
         raise DesignError(
             "what an effect added cannot be told from an action", where="method", got="paired", remedy="use method='both'"
         )
     refused = {r.name: why for r in chosen if (why := _why_not(r, im))}
-    kept = tuple(r for r in chosen if r.name not in refused)
-    if not kept:
+    if len(refused) == len(chosen):
         name, why = next(iter(refused.items()))
         raise DesignError(why, where=name, got="paired", remedy="use method='both'")
-    ask = Asker.of("model", predictor, design.target, outputs)
-    tables, ranked, queries, seen = [], [], 0, []
-    for r in kept:
-        rows, counted, gain = _one(r, ask, source, im, design, outputs, asked)
-        queries += int(counted.n.sum())
-        seen.append(counted)
-        tables.append(rows)
+    draws, found = about.design.draws, Compared(refused=tuple(f"{name}: {why}; use method='both'" for name, why in refused.items()))
+    for r in (r for r in chosen if r.name not in refused):
+        rows, counted, ends = _one(about, im, r)
+        found.add(r, rows, ends, about.design.threshold, acceptance=float(rows["accepted"].mean() / draws))
+        found.counts.append(counted)
+        found.asked += int(counted.n.sum())
         few = int((rows["accepted"] < LEAST_ACCEPTED).sum())
-        mean = means(rows, design.threshold)
         if few:
-            mean["note"] = f"the original allows too few of the {design.draws} draws for {few} of {len(rows)} people; use method='both'"
-        rough = bool((rows["exactness"] == "approximate").any())
-        accepted = float(rows["accepted"].mean() / design.draws)
-        ranked.append({"kind": r.kind, "superset": True, **mean, "low": gain[0], "high": gain[1], "approximate": rough, "acceptance": accepted})
-    info = {
-        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
-        "seed": design.seed, "purpose": design.purpose, "method": "paired", "measure": im.measure, "people": int(asked.sum()),
-        "asked": queries, "spec_digest": im.digest,
-    }  # fmt: skip
-    gone = (*left_out, *(f"{name}: {why}; use method='both'" for name, why in refused.items()))
-    return Ablation(pd.concat(tables), rank([r.name for r in kept], ranked), info, gone, again), tuple(seen)
+            found.ranked[-1]["note"] = f"the original allows too few of the {draws} draws for {few} of {len(rows)} people; use method='both'"
+    return found
 
 
 def _why_not(r: Relaxation, im: InteractionModel) -> str:
@@ -82,25 +64,24 @@ def _why_not(r: Relaxation, im: InteractionModel) -> str:
     return ""
 
 
-def _one(
-    r: Relaxation, ask: Asker, base: TableSource, im: InteractionModel, design: Design, outputs: Any, asked: BoolArray
-) -> tuple[pd.DataFrame, Counts, tuple[float, float]]:
+def _one(about: Asked, im: InteractionModel, r: Relaxation) -> tuple[pd.DataFrame, Counts, tuple[float, float]]:
     """Return one relaxation's rows, one per person, the counts of the relaxed set, and an interval for the mean gain."""
+    base, design, ask = about.source, about.design, about.ask
     relaxed = TableSource(r.model(im), base.frame, base.values, base.invalid)
-    people = np.flatnonzero(asked)
+    people = np.flatnonzero(about.chosen)
     status = relaxed.status[people]
     able = people[~np.isin(status, [STATUSES.index(word) for word in ("empty", "invalid_start")])]
     place = {int(i): k for k, i in enumerate(people)}
     after, before = np.zeros((len(people), 3), np.int64), np.zeros((len(people), 3), np.int64)  # draws, hits, unresolved
     drawing = design.but(purpose=f"{design.purpose}, paired")
     for chunk in relaxed.draws(able, design.draws, drawing):
-        found = ask(chunk.rows, np.repeat(outputs[chunk.people], chunk.counts))
+        found = ask(chunk.rows, np.repeat(about.before[chunk.people], chunk.counts))
         points = relaxed.values_of(chunk)
         for i, first, n in zip(chunk.people.tolist(), chunk.starts.tolist(), chunk.counts.tolist()):
             own = slice(first, first + n)
-            allowed, hit, lost = _feasible(im, base.values[i], points[own]), found.hit[own], ~found.good[own]
+            kept, hit, lost = allowed(im, base.values[i], points[own]), found.hit[own], ~found.good[own]
             after[place[i]] = n, hit.sum(), lost.sum()
-            before[place[i]] = allowed.sum(), (hit & allowed).sum(), (lost & allowed).sum()
+            before[place[i]] = kept.sum(), (hit & kept).sum(), (lost & kept).sum()
     accepted = before[:, 0]
     enough = accepted >= LEAST_ACCEPTED
     rough = relaxed.approximate[people]
@@ -132,14 +113,3 @@ def _one(
         one, two = claims_at(counts(after, enough), design, level), claims_at(counts(before, enough), design, level)
         gain = float(np.mean(one.low - two.high)), float(np.mean(one.high - two.low))
     return pd.DataFrame(columns, index=base.labels[people]), counts(after, after[:, 0] > 0), gain
-
-
-def _feasible(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> BoolArray:
-    """Return what the original allows, by the definition."""
-    place = {f.name: j for j, f in enumerate(im.features)}
-    good = np.ones(len(points), dtype=bool)
-    for part in im.parts:
-        x = {name: float(start[place[name]]) for name in part.names}
-        moved = {name: np.nan_to_num(points[:, place[name]] - start[place[name]]) for name in part.names}
-        good &= np.broadcast_to(part.feasible(x, moved), good.shape)
-    return good

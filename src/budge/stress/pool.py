@@ -51,11 +51,6 @@ class Changes:
     base_size: float
     empty: tuple[bool, ...]
     stays: tuple[bool, ...]
-    edits: tuple[IntArray, IntArray, FloatArray]  # of the new changes: which one, which feature, by how much
-    lone: bool  # the original stays here and every set is listed: new points are original ones with a few cells changed
-    places: tuple[tuple[int, ...], ...]  # of lone bundles: the members as plain numbers
-    largest: float  # the largest set within the bundle
-    some_empty: bool
 
 
 class Pool:
@@ -163,14 +158,9 @@ class Pool:
                     members[k] = number[at : at + len(entry[0])]
                     at += len(entry[0])
         counted = np.array([np.nan if size is None else float(size) for size in sizes])
-        which, column = np.nonzero(new)
-        edits = (which, bundle.columns[column], new[which, column])
-        lone = base == 1 and all(m is not None for m in members) and all(entry is None or entry[1] is None for entry in lists[1:])
         return Changes(
             base, new, tuple(members), tuple(None if entry is None else entry[1] for entry in lists[1:]), counted[1:], float(counted[0]),
             tuple(any(p.empty for p in parts) for parts in prepared[1:]), tuple(all(p.only_stays for p in parts) for parts in prepared[1:]),
-            edits, lone, tuple(tuple(m.tolist()) for m in members if m is not None) if lone else (), float(np.nan_to_num(counted[1:]).max(initial=0.0)),
-            any(p.empty for parts in prepared[1:] for p in parts),
         )  # fmt: skip
 
 

@@ -12,13 +12,12 @@ import pandas as pd
 from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
-from budge.audit.summary import heads
+from budge.audit.summary import heads, records
 from budge.errors import DesignError, InputError, ModelError, nearest
 from budge.interaction import InteractionModel
 from budge.stats import true_claims
 from budge.stats._checks import fraction, number, percent, plain
-from budge.stress.ablating import without_journal
-from budge.stress.ablation_result import records
+from budge.stress.common import without_journal
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure

@@ -12,11 +12,10 @@ import pandas as pd
 from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
-from budge.audit.run import run_audit
+from budge.audit.run import drifted, run_audit
 from budge.errors import DesignError
 from budge.models import as_predictor
-from budge.stress.ablating import without_journal
-from budge.stress.ablation_result import unchanged
+from budge.stress.common import without_journal
 from budge.stress.families import as_family
 from budge.stress.sensitivity_result import Sensitivity
 
@@ -103,8 +102,9 @@ def sensitivity(
     if len(members) == 1 or first.context is None:  # the audit of the first has asked about the people again
         return made
     rows = next(iter(first.rows.values()))
-    found: Sensitivity = unchanged(made, predictor, first.context.source.take(rows.place).starts(), rows.prediction, carried.check)
-    return found
+    starts = first.context.source.take(rows.place).starts()
+    notes = drifted({"model": predictor}, starts, {"model": rows.prediction}, carried.check, made)
+    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
 
 
 def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[pd.DataFrame, pd.DataFrame]:

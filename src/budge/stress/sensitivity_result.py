@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
-from budge.audit.summary import heads
+from budge.audit.summary import heads, records
 from budge.errors import InputError, nearest, printable
 from budge.stats._checks import percent, plain
 from budge.stats.claims import JUDGED
-from budge.stress.ablation_result import fresh, records
+from budge.stress.common import Stressed, distribution
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
@@ -26,7 +26,7 @@ SHOWN = ("below", "above", "at the threshold", "none")
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Stressed):
     """Responsiveness under every member of a family.
 
     `table` has one row per person and member. `people` has one row per person: `rho_min` and `rho_max` over the members, `flag`
@@ -34,6 +34,8 @@ class Sensitivity:
     declared harm `consensus` (harm shown under every member) and `possibility` (shown under some). Exact rows count with
     p-value 0 or 1. Claims cover the members evaluated, nothing between them.
     """
+
+    shown: ClassVar[str] = "by_member"
 
     table: pd.DataFrame
     people: pd.DataFrame
@@ -124,14 +126,7 @@ class Sensitivity:
 
     def cdf(self, member: str) -> pd.DataFrame:
         """The share of people with responsiveness up to each value, under one member."""
-        rho = self.of(member)["rho"].dropna().to_numpy()
-        values, counts = np.unique(rho, return_counts=True)
-        return pd.DataFrame({"rho": values, "share": np.cumsum(counts) / max(len(rho), 1)})
-
-    def again(self, **changes: Any) -> Sensitivity:
-        """The same analysis on fresh draws; more draws of the same stream after looking are refused."""
-        found: Sensitivity = fresh(self.rerun, self.info, changes)
-        return found
+        return distribution(self.of(member)["rho"])
 
     def __str__(self) -> str:
         info, people = self.info, self.people
@@ -172,8 +167,3 @@ class Sensitivity:
         from budge.report.figures import cdf, chosen, tornado
 
         return chosen(kind, {"tornado": tornado, "cdf": cdf})(self)
-
-    def _repr_html_(self) -> str:
-        from budge.report.notebook import show_html
-
-        return show_html(str(self), table=self.by_member, figure=self.plot)

@@ -13,9 +13,9 @@ from budge.audit.ask import Asker
 from budge.audit.design import Design, Progress
 from budge.audit.sources import BoolArray, Chunk, FloatArray, TableSource
 from budge.interaction import InteractionModel
-from budge.models import Predictor
 from budge.reach.streams import content_keys
 from budge.stats.counts import LAWS, STATUSES, Counts
+from budge.stress.common import Asked
 from budge.stress.listing import Canvas, Listing, plan_listing
 from budge.stress.pool import Changes, Pool, listed_size
 
@@ -36,16 +36,7 @@ class Tally:
 
 
 def tally(
-    predictor: Predictor,
-    models: Sequence[InteractionModel],
-    source: TableSource,
-    design: Design,
-    before: npt.NDArray[Any],
-    chosen: BoolArray,
-    *,
-    purposes: Sequence[str],
-    wanted: BoolArray | None = None,
-    progress: Progress | None = None,
+    about: Asked, models: Sequence[InteractionModel], *, purposes: Sequence[str], wanted: BoolArray | None = None, progress: Progress | None = None
 ) -> Tally:
     """Ask the model about every set of every chosen person.
 
@@ -58,13 +49,13 @@ def tally(
     wanted
         Which sets are wanted for which person (sets, people); all unless given. The first is always made.
     """
+    source, design, before, ask = about.source, about.design, about.before, about.ask
     pool = Pool(models, design.exact_limit)
-    ask = Asker.of("model", predictor, design.target, before)
     found = tuple(Counts.blank(len(source)) for _ in models)
     size = np.full((len(models), len(source)), np.nan)
     status = np.zeros((len(models), len(source)), dtype=np.int8)
     canvas = Canvas.of(pool, source.frame, source.values)
-    people = np.flatnonzero(chosen)
+    people = np.flatnonzero(about.chosen)
     moves = _free_moves(pool, source.values)
     able = ~moves
     able[[s for s, model in enumerate(models) if model.effects]] = False
@@ -139,7 +130,7 @@ def _statuses(
         status[0, i] = FIXED
     for bundle, changes in zip(pool.bundles, every):
         inside = bundle.base_parts
-        if empty or changes.some_empty:
+        if empty or any(changes.empty):
             hopeless = any(number not in inside for number in empty)
             for s, own in zip(bundle.sets, changes.empty):
                 if own or hopeless:

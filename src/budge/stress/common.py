@@ -1,0 +1,110 @@
+"""What stress tests share: the people and the model that are asked, and results that can be run again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from budge.audit.ask import Asker, ask_starts
+from budge.audit.design import Design, Execution, executed
+from budge.audit.run import chosen_people
+from budge.audit.sources import BoolArray, TableSource, make_source
+from budge.errors import DesignError, InputError
+from budge.interaction import InteractionModel
+from budge.models import Predictor, as_predictor
+from budge.stats import Claims, Counts, claim
+
+__all__ = ["Asked", "Stressed", "allowed", "claims_at", "distribution", "without_journal"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The people, the model, the design with its target read, the model's answers about the people, and who is asked about."""
+
+    source: TableSource
+    predictor: Predictor
+    design: Design
+    before: npt.NDArray[Any]
+    chosen: BoolArray
+
+    @classmethod
+    def of(cls, model: Any, X: Any, im: InteractionModel, design: Design, *, check: bool) -> Asked:
+        """Read people and model, and ask about the people as they are."""
+        if design.sequential or design.proposal is not None:
+            got = "sequential" if design.sequential else "proposal"
+            raise DesignError("sets are compared by a fixed number of draws from each", where=got, got=getattr(design, got), remedy=f"leave {got} out")
+        source = make_source(im, X, design.on_invalid)
+        assert isinstance(source, TableSource)
+        predictor = as_predictor(model)
+        design = design.aimed(predictor.classes if predictor.output == "label" else None)
+        before, _ = ask_starts({"model": predictor}, source.starts(), design.target, seed=design.seed, table=True, check=check)
+        return cls(source, predictor, design, before["model"], chosen_people(design, source, before["model"]))
+
+    @property
+    def ask(self) -> Asker:
+        """What asks the model about points."""
+        return Asker.of("model", self.predictor, self.design.target, self.before)
+
+
+class Stressed:
+    """Base of results that can be run again on other draws."""
+
+    info: Mapping[str, Any]
+    rerun: Callable[[Mapping[str, Any]], Any] | None
+    plot: Any
+    shown: ClassVar[str]  # the table that a notebook shows
+
+    def again(self, **changes: Any) -> Self:
+        """Return the same analysis on fresh draws; more draws of the same stream after looking are refused."""
+        if self.rerun is None:
+            raise InputError("the model and the people are not at hand", remedy="run it anew")
+        stream = {"seed": self.info["seed"], "purpose": self.info["purpose"]}
+        if all(changes.get(name, value) == value for name, value in stream.items()):
+            raise DesignError(
+                "more draws after looking: the same stream begins with the draws that were seen, and drawing on until something shows breaks alpha",
+                got=stream,
+                remedy="give another seed; the new result then stands by itself",
+            )
+        found: Self = self.rerun(changes)
+        return found
+
+    def _repr_html_(self) -> str:
+        from budge.report.notebook import show_html
+
+        return show_html(str(self), table=getattr(self, self.shown), figure=self.plot)
+
+
+def without_journal(execution: Execution | None) -> Execution:
+    """Return the execution of a stress test, which keeps no journal."""
+    found = executed(execution, {})
+    if found.journal is not None:
+        raise DesignError("a stress test keeps no journal", where="journal", got=found.journal, remedy="leave it out; audits keep one")
+    return found
+
+
+def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:
+    """Return what may be claimed of counts at another error than the design's."""
+    return claim(counts, SimpleNamespace(threshold=design.threshold, alpha=alpha, rule=None))
+
+
+def allowed(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> BoolArray:
+    """Return which points an interaction model allows from a start, by the definition."""
+    place = {f.name: j for j, f in enumerate(im.features)}
+    good = np.ones(len(points), dtype=bool)
+    for part in im.parts:
+        x = {name: float(start[place[name]]) for name in part.names}
+        moved = {name: np.nan_to_num(points[:, place[name]] - start[place[name]]) for name in part.names}
+        good &= np.broadcast_to(part.feasible(x, moved), good.shape)
+    return good
+
+
+def distribution(rho: pd.Series) -> pd.DataFrame:
+    """Return the share of people with responsiveness up to each value."""
+    values, counts = np.unique(rho.dropna().to_numpy(), return_counts=True)
+    return pd.DataFrame({"rho": values, "share": np.cumsum(counts) / max(int(counts.sum()), 1)})
