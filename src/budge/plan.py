@@ -5,13 +5,14 @@
 29
 """
 
-from budge.stats.curves import PowerCurve, power_curve
 from budge.stats.planning import (
     Margin,
+    PowerCurve,
     PowerPlan,
     check_n,
     detectable_margin,
     min_samples,
+    power_curve,
     provable_threshold,
     samples_for_power,
     samples_for_width,

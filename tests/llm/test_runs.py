@@ -25,7 +25,7 @@ from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, answer, completion, 
 
 from budge import llm
 from budge.errors import DesignError, InputError, MissingDependencyError, ModelError, StorageError
-from budge.journal.lock import FolderLock
+from budge.journal.file import FolderLock
 from budge.llm.runs.draws import decode_seed, draws_of, rewrite_stream
 from budge.llm.runs.folder import holds_run
 from budge.llm.runs.stops import needed, stop_of

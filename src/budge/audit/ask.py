@@ -1,28 +1,88 @@
-"""The one place where a model under audit is asked: what comes back is checked every time against what the model is known to answer."""
+"""Where a model under audit is asked: what comes back is checked every time against what the model is known to answer."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.raw_predictor import RawPredictor
-from budge.errors import ModelError, Problem
-from budge.models import Predictor, as_predictor, check_contract
+from budge.audit.sources import Chunk, stack
+from budge.errors import InputError, ModelError, Problem
+from budge.models import Predictor, Resolved, as_predictor, check_contract
 from budge.models.contract import differ
 from budge.models.reading import kind_of, list_classes, same_label, show_label
 from budge.targets import Target
 
-__all__ = ["Answers", "Asker", "answers_digest", "ask_again", "ask_starts", "predictors_of"]
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
+__all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_of", "predictors_of"]
 
 BoolArray = npt.NDArray[np.bool_]
 SAMPLE = 64  # rows of a table that are compared cell by cell before and after a question
 AGAIN = 1000  # starts that are asked again at the end
+
+
+@dataclass(frozen=True)
+class RawPredictor:
+    """Calls ``model.predict(batch)`` or ``model(batch)`` and expects one output per input."""
+
+    model: Any
+    name: str
+    classes: tuple[Any, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    bounds: tuple[float, float] | None = None
+
+    @classmethod
+    def of(cls, model: Any) -> RawPredictor:
+        """Return the predictor of a function or of anything with predict."""
+        if not callable(getattr(model, "predict", None)) and not callable(model):
+            raise ModelError("has no predict and cannot be called", where="model", got=type(model).__name__)
+        known = getattr(model, "classes_", None)
+        classes = None if known is None else tuple(np.asarray(known).tolist())
+        return cls(model, getattr(model, "__name__", type(model).__name__), classes)
+
+    @property
+    def output(self) -> Any:
+        """Not known: the target reads what comes."""
+        return "label"
+
+    def predict(self, frame: Any) -> Any:
+        """Return one output per input."""
+        ask = self.model.predict if callable(getattr(self.model, "predict", None)) else self.model
+        answer = ask(frame)
+        if isinstance(answer, np.ma.MaskedArray):
+            answer = np.ma.asarray(answer.astype(object)).filled(None)
+        outputs = np.asarray(answer)
+        if outputs.shape != (len(frame),):
+            raise ModelError(
+                f"one output per input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}"
+            )
+        return outputs
+
+    def predict_resolved(self, frame: Any, *, max_calls: int = 1000) -> Resolved:
+        """Return outputs; masked ones, None and NaN are unresolved."""
+        outputs = self.predict(frame)
+        if outputs.dtype.kind == "f":
+            good = ~np.isnan(outputs)
+        elif outputs.dtype == object:
+            good = np.array([o is not None and o == o for o in outputs], dtype=bool)
+        else:
+            good = np.ones(len(outputs), dtype=bool)
+        return Resolved(outputs, good, ())
+
+    def digest(self) -> str | None:
+        """Not known."""
+        return None
+
+    def describe(self) -> str:
+        """Return one English sentence."""
+        return f"{self.name} predicts one output per input."
 
 
 @dataclass(frozen=True)
@@ -179,3 +239,32 @@ def answers_digest(outputs: npt.NDArray[Any]) -> str:
         return blake2b(outputs.astype(np.float32).tobytes(), digest_size=8).hexdigest()
     codes, labels = pd.factorize(outputs)
     return blake2b(codes.tobytes() + repr([str(v) for v in labels]).encode(), digest_size=8).hexdigest()
+
+
+def points_of(audit: Audit, label: Any, model: str | None = None, *, most: int | None = None) -> Chunk:
+    """Return the points of a person that the counts rest on: all where they were listed, else the draws that were used (the first `most`)."""
+    name = audit._named(model)
+    rows, at = audit.rows[name], audit._at(label, name)
+    source, n = audit._context().source, int(rows.counts.n[at])
+    if not n:
+        raise InputError("there are no reachable points", where="label", got=f"{label}: status {rows.counts.words('status')[at]}")
+    place = int(rows.place[at])
+    if rows.counts.is_law("exact")[at]:
+        return next(iter(source.exact([place])))
+    return _joined(list(source.draws([place], n if most is None else min(n, most), audit.design)))
+
+
+def _joined(chunks: list[Chunk]) -> Chunk:
+    if len(chunks) == 1:
+        return chunks[0]
+    moved = None if chunks[0].moved is None else np.concatenate([c.moved for c in chunks if c.moved is not None], axis=1)
+    weights = None if chunks[0].weights is None else np.concatenate([c.weights for c in chunks if c.weights is not None])
+    return Chunk(chunks[0].people, np.array([sum(int(c.counts[0]) for c in chunks)]), stack([c.rows for c in chunks]), moved, weights, chunks[0].tops)
+
+
+def answers_of(audit: Audit, label: Any, model: str | None, chunk: Chunk) -> Answers:
+    """Return what the model answers about these points of a person."""
+    name = audit._named(model)
+    rows, at = audit.rows[name], audit._at(label, name)
+    ask = Asker.of(name, audit._context().predictors[name], audit.design.target, rows.prediction)
+    return ask(chunk.rows, np.repeat(rows.prediction[[at]], int(chunk.counts.sum())))

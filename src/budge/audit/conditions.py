@@ -11,6 +11,7 @@ import pandas as pd
 
 from budge.errors import ExpressionError, InputError, nearest
 from budge.expressions import parse
+from budge.expressions.nodes import Text, walk
 
 __all__ = ["evaluate", "where_true"]
 
@@ -40,7 +41,8 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
         codes, found = pd.factorize(cells.astype(object).where(cells.notna(), None).map(lambda v: v if v is None else str(v)))
         known = [str(v) for v in found]
         levels[name] = known + [w for w in (words or {}).get(name, ()) if w not in known]
-        levels[name] += [str(t) for t in _texts(parsed) if str(t) not in levels[name]]
+        texts = dict.fromkeys(node.value for node in walk(parsed.node) if isinstance(node, Text))  # levels, whether they occur or not
+        levels[name] += [text for text in texts if text not in levels[name]]
         env[layer, name] = np.where(codes < 0, np.nan, codes.astype(float))
     try:
         values = parsed.evaluate(env, levels=levels, size=len(table))
@@ -61,10 +63,3 @@ def where_true(text: str, table: pd.DataFrame, *, where: str) -> npt.NDArray[np.
     if not boolean:
         raise InputError("is not a condition", where=where, got=text, remedy="compare a column with a value, e.g. age < 30")
     return np.asarray(values, dtype=bool)
-
-
-def _texts(parsed: Any) -> list[str]:
-    """Return the texts that stand in an expression: levels that do not occur in a column are levels all the same."""
-    from budge.expressions.nodes import Text, walk
-
-    return [node.value for node in walk(parsed.node) if isinstance(node, Text)]

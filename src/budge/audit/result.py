@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge import stats
+from budge.audit.ask import answers_of, points_of
 from budge.audit.design import Design
 from budge.audit.sources import Source, TableSource
 from budge.audit.summary import Summary, differences, group_table, summarise
@@ -168,8 +169,6 @@ class Audit:
 
         Each was asked again before it was kept.
         """
-        from budge.audit.points import points_of
-
         name = self._named(model)
         at = self._at(label, name)
         rows = self.rows[name]
@@ -199,8 +198,6 @@ class Audit:
 
     def how_much(self, label: Any, *, model: str | None = None) -> stats.HowMuch:
         """Return the distribution of the change of a score for one person, from the points that the audit asked about."""
-        from budge.audit.points import answers_of, points_of
-
         name = self._named(model)
         row = self._row(label, name)
         predictor, remedy = self._context().predictors[name], "audit with output='score'"

@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -175,13 +175,7 @@ class _Blocks(Sequence[Block]):
     def __len__(self) -> int:
         return len(self.pieces)
 
-    @overload
-    def __getitem__(self, at: int) -> Block: ...
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Block]: ...
-    def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
-        if isinstance(at, slice):
-            return [self.made.block(piece) for piece in self.pieces[at]]
+    def __getitem__(self, at: Any) -> Any:
         return self.made.block(self.pieces[at])
 
 

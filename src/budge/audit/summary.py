@@ -73,7 +73,7 @@ class Summary:
 
     def _first(self) -> str:
         whom = heads(self.people) if self.people == self.given else f"{self.people:,} of {heads(self.given)}"
-        have = f" ({self.already:,} already {_verb(self.already)} the target)" if self.already else ""
+        have = f" ({self.already:,} already {'has' if self.already == 1 else 'have'} the target)" if self.already else ""
         ways = f"{self.no_way:,} {'is' if self.no_way == 1 else 'are'} known to have no way at all"
         ways += f", {self.every_way:,} cannot miss it" if self.every_way else ""
         name = self.info["name"] or "unnamed"
@@ -151,10 +151,6 @@ class Summary:
 def heads(n: int) -> str:
     """Return 1 person, 2 people."""
     return "1 person" if n == 1 else f"{n:,} people"
-
-
-def _verb(n: int) -> str:
-    return "has" if n == 1 else "have"
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:

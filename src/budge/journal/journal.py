@@ -16,8 +16,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from budge.errors import InputError, OutputExistsError, Problem, StorageError
-from budge.journal.file import connect, create, damaged, guarded, make_folder, probe, tidy
-from budge.journal.lock import FolderLock
+from budge.journal.file import FolderLock, connect, create, damaged, guarded, make_folder, probe, tidy
 from budge.journal.records import decode, encode
 
 __all__ = ["Journal"]

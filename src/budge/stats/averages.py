@@ -21,7 +21,7 @@ from scipy.special import betaincc, betainccinv
 from budge.errors import DesignError
 from budge.stats._checks import Claim, Ends, Floats, claim_of, fraction, one_of, percent, with_missing
 from budge.stats.binomial import lower_bound, p_value, upper_bound
-from budge.stats.bounded import lower_mean
+from budge.stats.quantiles import lower_mean
 from budge.stats.tails import at_least, at_most
 
 __all__ = ["Average", "average", "clustered_bound", "clustered_p_value", "pooled_bounds"]

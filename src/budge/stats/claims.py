@@ -8,13 +8,13 @@ cannot disagree. Answers that are missing count against each claim.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from budge.stats._checks import Claim, Floats, plain
+from budge.stats._checks import Claim, Floats
 from budge.stats.binomial import per_pair
 from budge.stats.counts import STATUSES, Codes, Counts, spelled
 from budge.stats.evidence import ANYTIME, evidence_bound, evidence_p_value
@@ -109,10 +109,6 @@ class Claims:
             p = self.adjusted(side, method)  # type: ignore[arg-type]
             chosen &= np.isnan(p) | (p < self.alpha)
         return chosen
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the record, column by column."""
-        return {(name := f.name.removesuffix("_code")): plain(getattr(self, name)) for f in fields(self)}
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,11 @@
 
 from budge.stress.ablating import ablate
 from budge.stress.ablation_result import Ablation
-from budge.stress.convexity import convex
 from budge.stress.families import Family, grid, toggles
 from budge.stress.minimal import MinimalRelaxations, minimal_relaxations
-from budge.stress.relaxations import Relaxation, default_relaxations, drop, free, lift
+from budge.stress.relaxations import Relaxation, convex, default_relaxations, drop, free, lift
 from budge.stress.selecting import Selection, select
-from budge.stress.sensing import sensitivity
-from budge.stress.sensitivity_result import Sensitivity
+from budge.stress.sensing import Sensitivity, sensitivity
 
 __all__ = [
     "Ablation",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.points import answers_of, points_of
+from budge.audit.ask import answers_of, points_of
 from budge.audit.result import COLUMNS, Audit, same_cell
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import BudgeError, InputError

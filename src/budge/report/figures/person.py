@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.points import answers_of, points_of
+from budge.audit.ask import answers_of, points_of
 from budge.audit.result import Audit
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import InputError

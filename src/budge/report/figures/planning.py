@@ -10,7 +10,7 @@ from budge import stats
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, room, round_ticks, share_names
 from budge.stats._checks import percent
-from budge.stats.curves import PowerCurve
+from budge.stats.planning import PowerCurve
 from budge.stats.power import power as exact_power
 
 __all__ = ["how_much", "power_curve"]
