@@ -188,9 +188,10 @@ def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) 
         counts = Counts.join([part.counts[name] for part in done])
         if (order[1:] < order[:-1]).any():
             counts, place = counts.take(order), place[order]
-        index, prediction, units = made.source.labels, np.asarray(made.before[name]), made.source.units
+        index, units = made.source.labels, made.source.units
         if len(place) < len(index):
-            index, prediction, units = index[place], prediction[place], units[place]
+            index, units = index[place], units[place]
+        prediction = np.asarray(made.before[name])[place]  # a copy: what a model returned may be its own memory, or the caller's
         frame = made.source.frame if isinstance(made.source, TableSource) else pd.DataFrame(index=made.source.labels)
         groups = pd.DataFrame({c: _labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=index)
         rows[name] = Rows(index, place, prediction, units, counts, groups)

@@ -95,7 +95,7 @@ class Listing:
         for axis, (number, part) in enumerate(zip(self.pool.ids[0], self.base)):
             if part.continuous or part.only_stays:
                 continue
-            moves = _moves(part)
+            moves: FloatArray = part.expand()  # type: ignore[union-attr]
             along = [1] * len(shape)
             along[len(shape) - 1 - axis] = len(moves)
             for column, j in enumerate(self.pool.parts[number][2]):
@@ -182,11 +182,6 @@ class Listing:
                 along[len(self.sizes) - 1 - axis] = len(shares)
                 mass = mass * shares.reshape(along)
         return mass.ravel()
-
-
-def _moves(part: Any) -> FloatArray:
-    moves: FloatArray = part.expand()
-    return moves
 
 
 def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:
