@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +13,14 @@ from scipy.stats import binom
 from budge import llm
 from budge.errors import DataError, DesignError
 from budge.llm import Answers, Labelled
-from budge.llm.claims.correction import corrected
 from budge.llm.claims.evidence import Evidence, Rate
 
 ALPHA = 0.1
 N, HITS, MISSES = 14, 7, 7
+
+
+def corrected(evidence: Evidence, labelled: Labelled, **design: Any) -> Rate:
+    return evidence.claim(**design, labelled=labelled)
 
 
 @cache
@@ -71,10 +75,10 @@ def test_the_three_bounds_hold_together() -> None:
     """The bound is that of the three one-sided bounds whose joint level is alpha: the proof, and not only what small cases show."""
     from budge.stats import lower_bound, upper_bound
 
-    each = 1 - (1 - 0.05) ** (1 / 3)
+    each = 0.05 / 3
     judge = Labelled(found=90, missed=10, false_alarms=6, cleared=94)
     below, above = (
-        corrected(Evidence.counted(60, 200), judge, over="these", threshold=None, claim=claim, alpha=0.05).bound  # type: ignore[arg-type]
+        corrected(Evidence.counted(60, 200), judge, over="these", threshold=None, claim=claim, alpha=0.05).bound
         for claim in ("below", "above")
     )
     s, f, q = lower_bound(90, 100, each), lower_bound(6, 100, each), upper_bound(60, 200, each)
@@ -88,7 +92,7 @@ def test_the_p_value_and_the_bound_are_one_statement() -> None:
     for claim, taus in (("below", (0.2, 0.3, 0.4)), ("above", (0.05, 0.1, 0.15))):
         for k in (20, 45, 60):
             for tau in taus:
-                rate = corrected(Evidence.counted(k, 200), judge, over="these", threshold=tau, claim=claim, alpha=0.05)  # type: ignore[arg-type]
+                rate = corrected(Evidence.counted(k, 200), judge, over="these", threshold=tau, claim=claim, alpha=0.05)
                 assert rate.p_value is not None
                 beyond = rate.bound < tau if claim == "below" else rate.bound > tau
                 assert (rate.p_value < 0.05) == beyond

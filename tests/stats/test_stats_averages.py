@@ -10,7 +10,7 @@ from stat_checks import allowed, caught
 
 from budge import stats
 from budge.errors import DesignError
-from budge.stats.averages import clustered_p_value, pooled_bounds
+from budge.stats.means import clustered_p_value, pooled_bounds
 from budge.stats.tails import at_least
 
 ALPHA = 0.05
@@ -33,7 +33,8 @@ def check_population(p_value, m, *, runs, sizes=(100,), rates=(0.1, 0.4), concen
 
 def clustered(hits, m, rate, claim):
     """What `average` reports with method="clustered", for many samples at once (a test below holds the two together)."""
-    return clustered_p_value(hits / m, float(m * hits.shape[-1]), rate, claim)
+    x, tau = (hits / m, rate) if claim == "below" else (1 - hits / m, 1 - rate)
+    return clustered_p_value(x, float(m * hits.shape[-1]), tau)
 
 
 def pooled(hits, m, rate, claim):

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from budge.llm.answers import Answers
     from budge.llm.benchmarks import benchmark
     from budge.llm.claims.comparing import Comparison, compare
-    from budge.llm.claims.correction import Labelled
+    from budge.llm.claims.labels import Labelled
     from budge.llm.claims.verdict_table import Verdicts
     from budge.llm.claims.verdicts import from_counts, test
     from budge.llm.interactions.asked import ask_model, paraphrase, translate
@@ -110,7 +110,7 @@ _HOMES = {
     "Interaction": "budge.llm.interactions.base",
     "Judge": "budge.llm.judges.base",
     "Judgement": "budge.llm.judges.base",
-    "Labelled": "budge.llm.claims.correction",
+    "Labelled": "budge.llm.claims.labels",
     "Patience": "budge.llm.runs.patience",
     "Prompt": "budge.llm.prompts",
     "Prompts": "budge.llm.prompts",

@@ -1,7 +1,7 @@
 """Pure functions of counts: what can be claimed about responsiveness, and with what error.
 
 ========================  =====================================================================================
-any law                   `claim`: `Counts` to `Claims`, for listed, drawn, stopped and weighted rows alike
+any law                   `claim`: `Counts` to `Claims`, for listed, drawn, stopped and weighted rows, means of them, erring judges
 one rate                  `interval`, `upper_bound`, `lower_bound`, `p_value`, `test`
 looking more than once    `anytime_p_value`, `anytime_bound`, `anytime_interval`; rules: `sprt_rule`, `anytime_rule`, `curtailed_rule`
 weighted draws            `weighted`, `effective_sample_size`
@@ -14,12 +14,13 @@ differences               `difference`, `paired_difference`, `difference_bounds`
 Planning (how many draws) is in `budge.plan`.
 """
 
-from budge.stats.averages import Average, average, pooled_bounds
+from budge.stats.averages import Average, average
 from budge.stats.binomial import Interval, TestResult, interval, lower_bound, p_value, test, upper_bound
 from budge.stats.claims import Claims, claim
 from budge.stats.counts import Counts
 from budge.stats.differences import Difference, difference, difference_bounds, paired_difference, paired_difference_bounds
 from budge.stats.evidence import anytime_bound, anytime_interval, anytime_p_value
+from budge.stats.means import pooled_bounds
 from budge.stats.multiplicity import FamilyVerdict, Share, adjust, certify, flag, share, share_from_p_values, true_claims
 from budge.stats.quantiles import HowMuch, bounded_mean, how_much, quantile_interval
 from budge.stats.sequential import Performance, StoppingRule, anytime_rule, curtailed_rule, sprt_rule

@@ -3,30 +3,22 @@
 ``over="these"``: the rows are fixed and rho is the mean of their responsiveness. ``over="population"``: the rows are a random
 sample, so rows differ and repeats of one row are not new rows. Pooling repeats as one binomial is right for the first reading and
 badly wrong for the second (a real error up to 0.275 at nominal 0.05), so the second refuses it.
-
-The pooled count over fixed rows with equal draws is a sum of unlike coins. Its upper tail at k is no heavier than the binomial's
-with the same mean rate r where k >= n r + 1, its lower tail where k <= n r - 1 (Hoeffding 1956); outside, it can be heavier. So the
-binomial tail is used there only, Markov's inequality for one hit (or one miss), and no claim is made otherwise.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincc, betainccinv
 
 from budge.errors import DesignError
-from budge.stats._checks import Claim, Ends, Floats, claim_of, fraction, one_of, percent, with_missing
-from budge.stats.binomial import lower_bound, p_value, upper_bound
-from budge.stats.quantiles import lower_mean
-from budge.stats.tails import at_least, at_most
+from budge.stats._checks import Claim, Ends, claim_of, fraction, one_of, percent, with_missing
+from budge.stats.claims import Question
+from budge.stats.claims import claim as claim_from
+from budge.stats.counts import Counts
 
-__all__ = ["Average", "average", "clustered_bound", "clustered_p_value", "pooled_bounds"]
+__all__ = ["Average", "average"]
 
-LEAST_P = 1e-300  # p-values are not searched below
 METHODS = ("auto", "pooled", "one-per-row", "clustered", "bounded")
 
 
@@ -86,7 +78,7 @@ def average(
 
     Notes
     -----
-    `pooled` needs equal draws per row: see `pooled_bounds`. With unequal draws, Hoeffding's inequality of 1963 is used.
+    The methods are those of `budge.stats.means`; with unequal draws, `pooled` is Hoeffding's inequality of 1963.
 
     Examples
     --------
@@ -111,137 +103,13 @@ def average(
     if whom == "these" and how not in ("auto", "pooled"):
         what, remedy = f"method {how!r} is for population claims", 'method="pooled", or over="population"'
         raise DesignError(what, where="method", got=method, remedy=remedy)
-    if how == "clustered" and k.size < 2:
-        what = "one row does not show the spread between rows"
-        raise DesignError(what, where="hits", got=k.size, remedy="sample more rows")
     if how == "auto":
         how = "pooled" if whom == "these" else "one-per-row"
-    # Each end, and the claim, takes the missing answers at their worst.
-    least, most = _Rows(k, m, how), _Rows(k + lost, m, how)
-    own = most if side == "below" else least
-    bound, p, rejected = own.bound(level, side), None, None
-    if tau is not None:  # where the p-value is searched for, the bound decides in the last digits
-        rejected = bound < tau if side == "below" else bound > tau
-        p = min(own.p_value(tau, side), np.nextafter(level, 0.0)) if rejected else max(own.p_value(tau, side), level)
-    known = m > lost
-    estimate = float((k[known] / (m - lost)[known]).mean()) if known.any() else 0.5
-    return Average(
-        estimate, least.bound(level / 2, "above"), most.bound(level / 2, "below"), bound, p, rejected, k.size, int(m.sum()), whom, own.method,
-        how != "clustered", level, side, tau,
-    )  # fmt: skip
-
-
-class _Rows:
-    """Rows with k hits of m draws, judged by one method: one-sided bounds (upper for `below`, lower for `above`) and p-values."""
-
-    def __init__(self, k: Floats, m: Floats, how: str) -> None:
-        self.hits, self.n, self.m, self.means = float(k.sum()), float(m.sum()), m, k / m
-        self.method = how if how in ("clustered", "bounded") or (m == m[0]).all() else "Hoeffding (unequal draws)"
-
-    def bound(self, a: float, claim: Claim) -> float:
-        """Return the bound with error a."""
-        below = claim == "below"
-        if self.method == "clustered":
-            return float(clustered_bound(self.means, self.n, a, claim))
-        if self.method == "bounded":
-            return 1 - lower_mean(1 - self.means, a) if below else lower_mean(self.means, a)
-        if self.method == "pooled":
-            return pooled_bounds(self.hits, self.n, a)[below]
-        if self.method == "one-per-row":
-            return float((upper_bound if below else lower_bound)(self.hits, self.n, a))
-        reach = _hoeffding_reach(self.m, a)
-        return min(1.0, float(self.means.mean()) + reach) if below else max(0.0, float(self.means.mean()) - reach)
-
-    def p_value(self, rate: float, claim: Claim) -> float:
-        """Return the smallest error whose bound is beyond the rate."""
-        if self.method == "clustered":
-            return float(clustered_p_value(self.means, self.n, rate, claim))
-        if self.method == "bounded":
-            return _smallest(lambda a: self.bound(a, claim) < rate if claim == "below" else self.bound(a, claim) > rate)
-        if self.method == "pooled":
-            return _pooled_p(self.hits, self.n, rate, claim)
-        if self.method == "one-per-row":
-            return float(p_value(self.hits, self.n, rate, claim))
-        beyond = (rate - self.means.mean()) * (1 if claim == "below" else -1) / _hoeffding_reach(self.m, math.exp(-1))
-        return math.exp(-(max(float(beyond), 0.0) ** 2))
-
-
-def _smallest(rejects: Callable[[float], bool]) -> float:
-    """Return the smallest level that rejects, up to six digits and no smaller than `LEAST_P`; 1 if none does."""
-    low, high = LEAST_P, 1 - 1e-9
-    if not rejects(high) or rejects(low):
-        return low if rejects(low) else 1.0
-    for _ in range(42):  # in the logarithm: the product of two small levels would be 0
-        middle = float(np.exp((np.log(low) + np.log(high)) / 2))
-        low, high = (low, middle) if rejects(middle) else (middle, high)
-    return high
-
-
-def _hoeffding_reach(m: Floats, a: float) -> float:
-    """Return how far the mean over rows with m draws each lies from its expectation, with error a on one side (1963)."""
-    return float(np.sqrt(np.log(1 / a) / 2 * (1 / m).sum()) / m.size)
-
-
-def _effective_draws(means: Floats, draws: float) -> tuple[Floats, Floats]:
-    """Return hits and draws of a binomial sample that is worth as much as the means of sampled rows (last axis); for upper bounds.
-
-    Approximate, and tested by simulation: the error stays within half a point of alpha from 30 rows on. The spread between rows is estimated with
-    one imagined row at the worst end added: without it, a few rows that happen to agree would promise far too much (simulated error 0.116 at
-    nominal 0.05 with 30 rows). Row means in [0, 1] never spread more than single draws do, so the rows are worth at least one draw each, and at
-    most all of theirs.
-    """
-    rows, mean = means.shape[-1], means.mean(axis=-1)
-    # The variance of rows and imagined row together, from that of the rows.
-    spread = (((means - mean[..., None]) ** 2).sum(axis=-1) + (1 - mean) ** 2 * rows / (rows + 1)) / rows
-    size = np.clip(rows * mean * (1 - mean) / np.where(spread > 0, spread, 1.0), rows, draws)
-    return mean * size, size
-
-
-def clustered_p_value(means: Floats, draws: float, threshold: float, claim: Claim) -> Floats:
-    """Return the p-value of the claim about the population, from the means of sampled rows."""
-    x, tau = (means, threshold) if claim == "below" else (1 - means, 1 - threshold)
-    hits, size = _effective_draws(x, draws)
-    full = hits >= size
-    return np.where(full, 1.0, betaincc(hits + 1, np.where(full, 1.0, size - hits), tau))
-
-
-def clustered_bound(means: Floats, draws: float, alpha: float, claim: Claim) -> Floats:
-    """Return the one-sided bound: upper for the claim `below`, lower for `above`."""
-    hits, size = _effective_draws(means if claim == "below" else 1 - means, draws)
-    full = hits >= size
-    upper = np.where(full, 1.0, betainccinv(hits + 1, np.where(full, 1.0, size - hits), alpha))
-    return upper if claim == "below" else 1 - upper
-
-
-def pooled_bounds(hits: float, n: float, alpha: object) -> tuple[float, float]:
-    """Return one-sided bounds, each at alpha, of the mean rate over fixed rows with equal draws: `hits` of `n` in all.
-
-    Clopper-Pearson's bounds, moved outwards to (hits - 1) / n and (hits + 1) / n where they lie closer to hits / n than that:
-    the pooled count is known to be no worse than binomial outside of these only. One hit gives alpha / n.
-
-    Examples
-    --------
-    >>> low, high = pooled_bounds(3, 8, 0.025)
-    >>> round(low, 4), round(high, 4)
-    (0.0852, 0.7551)
-    >>> pooled_bounds(1, 100, 0.05)[0]
-    0.0005
-    """
-    level = fraction(alpha, "alpha")
-    low, high = 0.0, 1.0
-    if hits > 0:
-        low = level / n if hits == 1 else min(lower_bound(hits, n, level), (hits - 1) / n)
-    if hits < n:
-        high = 1.0 - level / n if hits == n - 1 else max(upper_bound(hits, n, level), (hits + 1) / n)
-    return float(low), float(high)
-
-
-def _pooled_p(k: float, n: float, rate: float, claim: Claim) -> float:
-    """Return the p-value of the pooled count: below alpha if and only if the bound of `pooled_bounds` is beyond the rate."""
-    if claim == "above":
-        if k == 1:
-            return min(1.0, n * rate)
-        return float(at_least(k, n, rate)) if rate < (k - 1) / n else 1.0
-    if k == n - 1:
-        return min(1.0, n * (1 - rate))
-    return float(at_most(k, n, rate)) if rate > (k + 1) / n else 1.0
+    alike = how == "one-per-row"  # the rows are the draws
+    counts = Counts.of(k.sum(), m.sum(), lost.sum()) if alike else Counts.of(k, m, lost)
+    found = claim_from(counts, Question(0.5 if tau is None else tau, level), mean=None if alike else how)
+    bound, p = (found.upper[0], found.p_below[0]) if side == "below" else (found.lower[0], found.p_above[0])
+    shown, rejected = (None, None) if tau is None else (float(p), bool(p < level))
+    name = "Hoeffding (unequal draws)" if how == "pooled" and (m != m[0]).any() else how
+    ends = float(found.rho[0]), float(found.low[0]), float(found.high[0]), float(bound)
+    return Average(*ends, shown, rejected, k.size, int(m.sum()), whom, name, how != "clustered", level, side, tau)

@@ -107,8 +107,8 @@ def interval(hits: object, n: object, alpha: object = 0.05) -> Interval:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    low = per_pair(k, size, lambda a, b: invert_at_least(a, b, level / 2))
-    high = per_pair(k, size, lambda a, b: invert_at_most(a, b, level / 2))
+    low = per_pair(k, size, invert_at_least, level / 2)
+    high = per_pair(k, size, invert_at_most, level / 2)
     return Interval(unwrap(k / size), unwrap(low), unwrap(high), level)
 
 
@@ -122,7 +122,7 @@ def upper_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    return unwrap(per_pair(k, size, lambda a, b: invert_at_most(a, b, level)))
+    return unwrap(per_pair(k, size, invert_at_most, level))
 
 
 def lower_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
@@ -135,7 +135,7 @@ def lower_bound(hits: object, n: object, alpha: object = 0.05) -> Any:
     """
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
-    return unwrap(per_pair(k, size, lambda a, b: invert_at_least(a, b, level)))
+    return unwrap(per_pair(k, size, invert_at_least, level))
 
 
 def p_value(hits: object, n: object, threshold: object, claim: str = "below") -> Any:
@@ -159,10 +159,7 @@ def p_value(hits: object, n: object, threshold: object, claim: str = "below") ->
     """
     k, size = hits_of_n(hits, n)
     tau = fractions(threshold, "threshold")
-    tail = at_most if claim_of(claim) == "below" else at_least
-    if tau.ndim == 0:
-        return unwrap(per_pair(k, size, lambda a, b: tail(a, b, tau)))
-    return unwrap(tail(k, size, tau))
+    return unwrap(per_pair(k, size, at_most if claim_of(claim) == "below" else at_least, tau))
 
 
 def test(hits: object, n: object, threshold: object, *, claim: str = "below", alpha: object = 0.05) -> TestResult:  # noqa: PT028
@@ -187,10 +184,13 @@ def test(hits: object, n: object, threshold: object, *, claim: str = "below", al
 test.__test__ = False  # type: ignore[attr-defined]  # pytest must not collect it where it is imported
 
 
-def per_pair(k: Floats, n: Floats, compute: Callable[[Floats, Floats], Floats]) -> Floats:
-    """Compute once per distinct pair of counts: 10^5 people with the same n have at most n + 1 of them."""
-    if k.size < 64:
-        return np.asarray(compute(k, n))
+def per_pair(k: Floats, n: Floats, compute: Callable[[Floats, Floats, Any], Floats], at: float | Floats) -> Floats:
+    """Compute at one rate or error, once per distinct pair of counts: 10^5 people with the same n have at most n + 1 of them.
+
+    With rates or errors of their own, all rows are computed.
+    """
+    if k.size < 64 or np.ndim(at):
+        return np.asarray(compute(k, n, at))
     flat_k, flat_n = k.ravel(), n.ravel()
     pairs, where = np.unique(flat_k + 1j * flat_n, return_inverse=True)
-    return np.asarray(compute(pairs.real.copy(), pairs.imag.copy()))[where.ravel()].reshape(k.shape)
+    return np.asarray(compute(pairs.real.copy(), pairs.imag.copy(), at))[where.ravel()].reshape(k.shape)

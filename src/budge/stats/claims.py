@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from budge.stats._checks import Claim, Floats
 from budge.stats.binomial import per_pair
 from budge.stats.counts import STATUSES, Codes, Counts, spelled
-from budge.stats.evidence import ANYTIME, evidence_bound, evidence_p_value
+from budge.stats.evidence import ANYTIME, evidence_bound, evidence_p_value, solve
+from budge.stats.means import Mean
 from budge.stats.multiplicity import adjust
 from budge.stats.sequential import StoppingRule
 from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
+from budge.stats.weights import Heavy
 
-__all__ = ["EXACTNESS", "EXTREMES", "JUDGED", "VERDICTS", "Asked", "Claims", "claim"]
+__all__ = ["EXACTNESS", "EXTREMES", "JUDGED", "VERDICTS", "Asked", "Claims", "Question", "claim"]
 
 TOLERANCE = 1e-12  # masses this close to the threshold are at the threshold
+_Tail = tuple[Floats, Floats, Callable[[Floats, Floats, Any], Floats], Callable[[Floats, Floats, Any], Floats]]
 #: The verdicts; any other word in the column of verdicts is a status.
 JUDGED = ("below", "above", "inconclusive", "at the threshold", "none")
 VERDICTS = (*JUDGED, *STATUSES)
@@ -33,19 +36,23 @@ EXACTNESS = ("", "exact", "guaranteed", "approximate")
 
 
 class Asked(Protocol):
-    """What a claim needs to know of a design."""
+    """What a claim needs to know of a design: the threshold (0 asks for any way at all), the error of each verdict, the rule of sequential rows."""
 
     @property
-    def threshold(self) -> float:
-        """The threshold tau; 0 asks whether there is any way at all."""
-
+    def threshold(self) -> float: ...
     @property
-    def alpha(self) -> float:
-        """The error of each verdict."""
-
+    def alpha(self) -> float: ...
     @property
-    def rule(self) -> StoppingRule | None:
-        """The rule by which sequential rows stopped."""
+    def rule(self) -> StoppingRule | None: ...
+
+
+@dataclass(frozen=True)
+class Question:
+    """The same, where there is no design."""
+
+    threshold: float
+    alpha: float
+    rule: StoppingRule | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,42 +118,43 @@ class Claims:
         return chosen
 
 
-@dataclass(frozen=True)
-class _Curves:
-    """P-values at the threshold, and bounds for any error."""
-
-    p_below: Floats
-    p_above: Floats
-    lower: Callable[[float], Floats]
-    upper: Callable[[float], Floats]
-
-
-def claim(counts: Counts, test: Asked) -> Claims:
+def claim(counts: Counts, test: Asked, *, mean: str | None = None, judge: Counts | None = None) -> Claims:
     """Turn counts into claims.
+
+    Parameters
+    ----------
+    mean : {"pooled", "clustered", "bounded"}, optional
+        Claim the mean over all rows (see `budge.stats.means`), not each row: the result has one row.
+    judge : Counts, optional
+        Hits are what a judge calls a hit. Two rows: of the answers that people call a hit, and of those that they call a miss, how many the judge
+        calls a hit. The claims are then about what people would call a hit.
 
     Examples
     --------
-    >>> from types import SimpleNamespace
-    >>> test = SimpleNamespace(threshold=0.1, alpha=0.05, rule=None)
-    >>> claims = claim(Counts.of([0, 20], [29, 60]), test)
+    >>> claims = claim(Counts.of([0, 20], [29, 60]), Question(threshold=0.1, alpha=0.05))
     >>> claims.verdict.tolist(), claims.upper.round(4).tolist()
     (['below', 'above'], [0.0981, 0.4465])
     """
+    whole = None if mean is None else Mean(counts, mean)
+    counts = counts if whole is None else whole.total
     rows, tau, alpha = len(counts), test.threshold, test.alpha
     p_below, p_above = np.ones(rows), np.ones(rows)
     ends = {a: (np.zeros(rows), np.ones(rows)) for a in (alpha / 2, alpha)}
-    makers: tuple[tuple[str, Callable[[Counts], _Curves]], ...] = (
-        ("sample", lambda some: _fixed(some, tau)),
-        ("sequential", lambda some: _stopped(some, tau, test.rule)),
-        ("weighted", lambda some: _weighted(some, tau)),
+    makers: tuple[tuple[str, Callable[[Counts], _Tails | Heavy | Mean]], ...] = (
+        ("sample", lambda some: whole or _fixed(some)),
+        ("sequential", lambda some: _stopped(some, test.rule)),
+        ("weighted", lambda some: some.heavy),
     )
-    for law, make in makers:
-        which = counts.is_law(law)
-        if which.any():
-            curves = make(counts if which.all() else counts.take(which))
-            p_below[which], p_above[which] = curves.p_below, curves.p_above
+    assert judge is None or not counts.is_law("exact", "proved").any(), "what a judge says of draws can be corrected, not ends that are known"
+    called, false = (1.0, 0.0) if judge is None else _shares(judge)
+    for name, make in makers:
+        which = counts.is_law(name)
+        if which.any() and called > false:  # a judge that is no better than a coin tells nothing
+            seen = make(counts if which.all() else counts.take(which))
+            law = seen if judge is None else _Corrected(seen, _fixed(judge))
+            p_below[which], p_above[which] = law.p_value(tau, "below"), law.p_value(tau, "above")
             for a, (low, high) in ends.items():
-                low[which], high[which] = curves.lower(a), curves.upper(a)
+                low[which], high[which] = law.bound(a, "above"), law.bound(a, "below")
     known, asked = counts.is_law("exact", "proved"), ~counts.is_law("none")
     floor, ceiling = _certain(counts, known)
     (low, high), (lower, upper) = ends[alpha / 2], ends[alpha]
@@ -166,7 +174,8 @@ def claim(counts: Counts, test: Asked) -> Claims:
     verdict = _coded(VERDICTS, "inconclusive", {"at the threshold": tie, "above": above, "below": below} | ({"none": none} if tau == 0 else {}))
     verdict[~asked] = len(JUDGED) + counts.status[~asked]
     exactness = _coded(EXACTNESS, "guaranteed", {"exact": known, "approximate": counts.approximate, "": ~asked})
-    rho = np.where(counts.lost_mass < 1, np.clip(counts.hit_mass / np.maximum(1 - counts.lost_mass, 1e-300), 0.0, 1.0), np.nan)
+    rho = _shares(counts) if judge is None else np.clip((_shares(counts) - false) / max(called - false, 1e-300), 0.0, 1.0)
+    rho = np.where(called > false, rho, np.nan)  # Rogan and Gladen
     rho = np.where(known & (counts.unresolved > 0), np.where(floor == ceiling, floor, np.nan), rho)
     for column in (rho, low, high, lower, upper):
         column[~asked] = np.nan
@@ -192,56 +201,94 @@ def _certain(counts: Counts, known: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return floor, np.where(whole & (counts.hits + counts.unresolved == 0), 0.0, np.maximum(ceiling, floor))
 
 
-def _fixed(counts: Counts, tau: float) -> _Curves:
-    """Return the curves of a fixed number of draws: binomial tails (Prop. Testing)."""
+def _shares(counts: Counts) -> Floats:
+    """Return the share of hits in what was answered; NaN where nothing was."""
+    there = (counts.lost_mass < 1) & ((counts.n > 0) | counts.is_law("exact", "proved"))
+    return np.where(there, np.clip(counts.hit_mass / np.maximum(1 - counts.lost_mass, 1e-300), 0.0, 1.0), np.nan)
+
+
+@dataclass(frozen=True)
+class _Tails:
+    """For each claim two counts, a tail of the first given the second that is monotone in the rate, and its inverse."""
+
+    below: _Tail
+    above: _Tail
+
+    def p_value(self, rate: float | Floats, claim: Claim) -> Floats:
+        k, n, tail, _ = self.below if claim == "below" else self.above
+        return per_pair(k, n, tail, rate)
+
+    def bound(self, alpha: float | Floats, claim: Claim) -> Floats:
+        k, n, _, inverse = self.below if claim == "below" else self.above
+        return per_pair(k, n, inverse, alpha)
+
+
+def _binomial(least: Floats, n_least: Floats, most: Floats, n_most: Floats) -> _Tails:
+    """Return the law of binomial counts (Prop. Testing): `least` hits for sure (evidence above), `most` at worst (evidence below)."""
+    return _Tails((most, n_most, at_most, invert_at_most), (least, n_least, at_least, invert_at_least))
+
+
+def _fixed(counts: Counts) -> _Tails:
+    """Return the law of a fixed number of draws."""
     least, most, n = (np.asarray(v, float) for v in (counts.hits, counts.hits + counts.unresolved, counts.n))
-    return _binomial(least, n, most, n, tau)
+    return _binomial(least, n, most, n)
 
 
-def _binomial(least: Floats, n_least: Floats, most: Floats, n_most: Floats, tau: float) -> _Curves:
-    """Return the curves of binomial counts: `least` hits for sure (evidence above), `most` at worst (evidence below)."""
-    at = np.float64(tau)
-    return _Curves(
-        per_pair(most, n_most, lambda k, m: at_most(k, m, at)),
-        per_pair(least, n_least, lambda k, m: at_least(k, m, at)),
-        lambda a: per_pair(least, n_least, lambda k, m: invert_at_least(k, m, a)),
-        lambda a: per_pair(most, n_most, lambda k, m: invert_at_most(k, m, a)),
-    )
-
-
-def _stopped(counts: Counts, tau: float, rule: StoppingRule | None) -> _Curves:
-    """Return the curves of rows that a rule stopped: the rule's own evidence on the side that it claims, the anytime evidence on the other."""
+def _stopped(counts: Counts, rule: StoppingRule | None) -> _Tails:
+    """Return the law of rows that a rule stopped: its own evidence for the claim that it makes, the anytime evidence for the other."""
     assert rule is not None, "rows that stopped early need the rule they stopped by"
-    k, most, n = (np.asarray(v, float) for v in (counts.hits, counts.hits + counts.unresolved, counts.n))
     if rule.bets is None:
-        return _curtailed(counts, tau, rule)
-    own_below, own_above = (rule.bets, ANYTIME) if rule.claim == "below" else (ANYTIME, rule.bets)
-    return _Curves(
-        per_pair(most, n, lambda j, t: evidence_p_value(j, t, tau, own_below)),
-        per_pair(n - k, n, lambda j, t: evidence_p_value(j, t, 1 - tau, own_above)),
-        lambda a: 1.0 - per_pair(n - k, n, lambda j, t: evidence_bound(j, t, a, own_above)),
-        lambda a: per_pair(most, n, lambda j, t: evidence_bound(j, t, a, own_below)),
+        return _curtailed(counts, rule)
+    k, most, n = (np.asarray(v, float) for v in (counts.hits, counts.hits + counts.unresolved, counts.n))
+    low, high = (rule.bets, ANYTIME) if rule.claim == "below" else (ANYTIME, rule.bets)
+    return _Tails(
+        (most, n, lambda j, t, r: evidence_p_value(j, t, r, low), lambda j, t, a: evidence_bound(j, t, a, low)),
+        (n - k, n, lambda j, t, r: evidence_p_value(j, t, 1 - r, high), lambda j, t, a: 1 - evidence_bound(j, t, a, high)),
     )
 
 
-def _curtailed(counts: Counts, tau: float, rule: StoppingRule) -> _Curves:
-    """Return the curves of the test of `max_n` draws that ended early: draws left out count against the claim.
+def _curtailed(counts: Counts, rule: StoppingRule) -> _Tails:
+    """Return the law of the test of `max_n` draws that ended early: draws left out count against the claim.
 
     A run that gave up by a surprise, with no answer missing, has stopped at a draw whose number is itself the evidence for the other side.
     """
     full = np.full(len(counts), float(rule.max_n))
     k, lost, n = (np.asarray(v, float) for v in (counts.hits, counts.unresolved, counts.n))
-    left, limit = full - n, float(rule.accept[rule.max_n])
-    if rule.claim == "below":
-        early = (lost == 0) & (k > limit)
-        return _binomial(k, np.where(early, n, full), k + lost + left, full, tau)
-    early = (lost == 0) & (n - k > limit)
-    return _binomial(k, full, np.where(early, k, k + lost + left), np.where(early, n, full), tau)
+    early = (lost == 0) & ((k if rule.claim == "below" else n - k) > float(rule.accept[rule.max_n]))
+    most, size = k + lost + full - n, np.where(early, n, full)
+    return _binomial(k, size, most, full) if rule.claim == "below" else _binomial(k, full, np.where(early, k, most), size)
 
 
-def _weighted(counts: Counts, tau: float) -> _Curves:
-    """Return the curves of weighted draws: evidence on weight times hit."""
-    heavy = counts.heavy
-    return _Curves(
-        heavy.p_value(tau, "below"), heavy.p_value(tau, "above"), lambda a: heavy.bound(a, "above"), lambda a: heavy.bound(a, "below")
-    )
+@dataclass(frozen=True)
+class _Corrected:
+    """The law of what people would call a hit, from the law of what a judge does and from labelled answers.
+
+    If the judge calls a share s of true hits and a share f of true misses a hit, it finds hits at the rate q = s rho + f (1 - rho). With q at most
+    Q, s at least S and f at least F it follows that S rho + F (1 - rho) <= Q, whatever the rates are. Each of the three bounds has a third of the
+    error, so they hold together whatever they have in common: labelled answers may be some of those that are tested.
+    """
+
+    seen: _Tails | Heavy | Mean
+    labels: _Tails
+
+    def _rates(self, error: Any, claim: Claim) -> Floats:
+        """Return S and F: lower bounds for the claim `below`, upper bounds for `above`."""
+        return np.moveaxis(self.labels.bound(np.asarray(error)[..., None], "above" if claim == "below" else "below"), -1, 0)
+
+    def p_value(self, rate: float | Floats, claim: Claim) -> Floats:
+        below = claim == "below"
+
+        def shown(x: Floats) -> NDArray[np.bool_]:
+            """Return whether the bounds on s and f, at the error that excludes the rate q of the judge, go beyond it; true from some x on."""
+            q = 1 - x if below else x
+            s, f = self._rates(self.seen.p_value(q, claim), claim)
+            mixed = s * rate + f * (1 - rate)
+            return np.asarray(np.minimum(s, mixed) > q if below else np.maximum(f, mixed) < q)
+
+        x = solve(shown, self.seen.p_value(rate, claim).shape)
+        return np.minimum(1.0, 3 * self.seen.p_value(1 - x if below else x, claim))
+
+    def bound(self, alpha: float, claim: Claim) -> Floats:
+        q, (s, f) = self.seen.bound(alpha / 3, claim), self._rates(alpha / 3, claim)
+        inside = np.clip((q - f) / np.where(s > f, s - f, 1e-300), 0.0, 1.0)
+        return np.where(q >= s, 1.0, inside) if claim == "below" else np.where(q <= f, 0.0, inside)

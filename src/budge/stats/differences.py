@@ -2,7 +2,8 @@
 
 `method="region"`: p-value and interval come from one exact region of both rates (`budge.stats._regions`). `method="rectangle"`: the
 difference of two exact intervals that hold together, and the p-value of that rectangle; wider, except where next to nothing was seen. The
-method is to be chosen before looking. Either way the p-value is below alpha if and only if the interval excludes 0.
+method is to be chosen before looking. `method="pooled"`: the rectangle for fixed rows that differ, each drawn equally often. Either way the p-value
+is below alpha if and only if the interval excludes 0.
 """
 
 from __future__ import annotations
@@ -15,9 +16,12 @@ import numpy as np
 from budge.errors import DesignError
 from budge.stats._checks import Ends, Floats, counts, fraction, hits_of_n, one_of, percent, plain, unwrap, with_missing
 from budge.stats._regions import Pairs, TwoSamples, search
+from budge.stats.means import pooled_bounds, pooled_p_value
 from budge.stats.tails import at_least, at_most, invert_at_least, invert_at_most
 
 __all__ = ["Difference", "difference", "difference_bounds", "paired_difference", "paired_difference_bounds"]
+
+_NAMES = {"region": "exact region", "rectangle": "exact intervals", "pooled": "exact intervals, fixed rows"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +67,10 @@ def difference(
         Draws without an answer, part of n and n2: interval and p-values hold for every way to fill them in.
     alpha : float
         Error of the interval, half of it at each end.
-    method : {"region", "rectangle"}
+    method : {"region", "rectangle", "pooled"}
         One exact region for both rates, or the difference of two exact intervals. `rectangle` is narrower only where next to
-        nothing was seen, for example to show that two rates agree.
+        nothing was seen, for example to show that two rates agree. `pooled`: the difference of two mean rates over rows that differ, each drawn
+        equally often.
     p_values : bool
         Whether to search for the p-values of `region` (NaN otherwise): upper bounds, at most some half percent of themselves above its own.
 
@@ -140,7 +145,7 @@ def _found(
     method: str, p_values: bool,
 ) -> Difference:  # fmt: skip
     """Return the difference from the counts behind its lower end, and the same mirrored for its upper end; once per distinct row."""
-    level, how = fraction(alpha, "alpha"), one_of(method, "method", ("region", "rectangle"))
+    level, how = fraction(alpha, "alpha"), one_of(method, "method", tuple(_NAMES))
     rows = np.concatenate([np.stack([column.ravel() for column in side], axis=1) for side in (forward, backward)])
     distinct, where = np.unique(rows, axis=0, return_inverse=True)
     problem = kind(distinct)
@@ -148,25 +153,34 @@ def _found(
         low = search(problem, level / 2)
         p = search(problem, None) if p_values else np.full(low.size, np.nan)
     else:
-        low, p = _rectangle(problem, level)
+        low, p = _rectangle(problem, level, pooled=how == "pooled")
     # Both are on the safe side of one curve; where the search left a gap between them, the bound decides.
     p = np.where(low > 0, np.minimum(p, np.nextafter(level / 2, 0)), np.maximum(p, level / 2))
     lows, ps = (part[where.ravel()].reshape(2, *estimate.shape) for part in (low, p))
-    name = f"{'pairs' if kind is Pairs else 'two samples'}, exact {'region' if how == 'region' else 'intervals'}"
+    name = f"{'pairs' if kind is Pairs else 'two samples'}, {_NAMES[how]}"
     return Difference(unwrap(estimate), unwrap(lows[0]), unwrap(-lows[1]), unwrap(ps[0]), unwrap(ps[1]), level, name)
 
 
-def _rectangle(problem: TwoSamples | Pairs, alpha: float) -> tuple[Floats, Floats]:
+def _rectangle(problem: TwoSamples | Pairs, alpha: float, *, pooled: bool) -> tuple[Floats, Floats]:
     """Return the least difference over two exact intervals, and the error at which it is 0."""
     k1, n1, k2, n2 = problem.rows.T
     each = float(-np.expm1(np.log1p(-alpha) / 2)) / 2  # independent samples
     if isinstance(problem, Pairs):  # both kinds of disagreement, at alpha / 2 each
         n1, k2, each = n2, k2 - k1, alpha / 4
+
+    def tails(rate: Floats) -> tuple[Floats, Floats]:
+        """Return the first tail, which rises in the rate, and the second, which falls."""
+        if pooled:
+            return pooled_p_value(k1, n1, rate, "above"), pooled_p_value(k2, n2, rate, "below")
+        return at_least(k1, n1, rate), at_most(k2, n2, rate)
+
     below, above = np.zeros(k1.shape), np.ones(k1.shape)
-    for _ in range(60):  # where the first tail, which rises in the rate, meets the second, which falls
+    for _ in range(60):  # where the tails meet, or pass each other
         middle = (below + above) / 2
-        risen = at_least(k1, n1, middle) >= at_most(k2, n2, middle)
+        risen = np.greater_equal(*tails(middle))
         below, above = np.where(risen, below, middle), np.where(risen, middle, above)
-    tail = np.maximum(at_least(k1, n1, above), at_most(k2, n2, above))
+    tail = np.minimum(tails(below)[1], tails(above)[0])
     p = np.minimum(1.0, 2 * tail) if isinstance(problem, Pairs) else np.where(tail < 0.5, 2 * tail * (1 - tail), 1.0)
+    if pooled:
+        return np.asarray(pooled_bounds(k1, n1, each)[0] - pooled_bounds(k2, n2, each)[1]), p
     return invert_at_least(k1, n1, each) - invert_at_most(k2, n2, each), p

@@ -111,8 +111,8 @@ def anytime_bound(hits: object, n: object, alpha: object = 0.05, *, claim: str =
     k, size = hits_of_n(hits, n)
     level = fraction(alpha, "alpha")
     if claim_of(claim) == "below":
-        return unwrap(per_pair(k, size, lambda j, t: evidence_bound(j, t, level)))
-    return unwrap(1.0 - per_pair(size - k, size, lambda j, t: evidence_bound(j, t, level)))
+        return unwrap(per_pair(k, size, evidence_bound, level))
+    return unwrap(1.0 - per_pair(size - k, size, evidence_bound, level))
 
 
 def anytime_interval(hits: object, n: object, alpha: object = 0.05) -> Interval:

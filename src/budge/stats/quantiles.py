@@ -17,35 +17,30 @@ import numpy as np
 from budge.errors import DesignError
 from budge.stats._checks import Floats, Record, fraction, number, one_of, percent, refuse_first, values_of, whole
 from budge.stats.binomial import Interval
+from budge.stats.evidence import solve
 from budge.stats.tails import at_least, at_most
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["HowMuch", "bounded_mean", "how_much", "how_much_exactly", "lower_mean", "quantile_interval"]
+__all__ = ["HowMuch", "bounded_mean", "how_much", "how_much_exactly", "log_wealth", "quantile_interval"]
 
 
-def lower_mean(x: Floats, alpha: float, missing: int = 0) -> float:
-    """Return a lower bound for the mean of independent draws in [0, 1]: above the truth with probability at most alpha.
+def log_wealth(x: Floats, m: Floats, tuned: float, missing: int = 0) -> Floats:
+    """Return the logarithm of what the gambler wins against each mean m, at its largest: above log(1/a) with probability at most a.
 
-    Draws without an answer count as 0. Where they stood among the others is not known, so the gambler has to keep the wealth to the end; their
-    stakes are no smaller than the first one, which is the least and could have been placed anywhere.
+    `tuned` is the error at which the stakes are best; the wealth is valid at every other too. Draws without an answer count as 0. Where they stood
+    among the others is not known, so the gambler has to keep the wealth to the end; their stakes are no smaller than the first one, which is the least
+    and could have been placed anywhere.
     """
-    x, t, need = np.append(x, np.zeros(missing)), np.arange(1, x.size + missing + 1), np.log(1 / alpha)
+    x, t = np.append(x, np.zeros(missing)), np.arange(1, x.size + missing + 1)
     mean = (0.5 + np.cumsum(x)) / (t + 1)
     variance = np.minimum((0.25 + np.cumsum((x - mean) ** 2)) / (t + 1), 0.25)
     # The best constant stake for n draws of the variance seen so far; n is fixed in advance here, so it may be used.
-    stakes = np.sqrt(2 * need / (np.append(0.25, variance[:-1]) * x.size))
-
-    def excluded(m: float) -> bool:
-        wealth = np.cumsum(np.log1p(np.minimum(stakes, 0.75 / m) * (x - m)))  # never more than three quarters of it on one draw
-        return bool((wealth[-1] if missing else wealth.max()) >= need)
-
-    low, high = 0.0, 1.0
-    for _ in range(50):  # wealth falls as m grows, so the excluded means are those below one point
-        middle = (low + high) / 2
-        low, high = (middle, high) if excluded(middle) else (low, middle)
-    return low
+    stakes = np.sqrt(2 * np.log(1 / tuned) / (np.append(0.25, variance[:-1]) * x.size))
+    at = np.maximum(np.asarray(m, float), 1e-300)[..., None]
+    wealth = np.cumsum(np.log1p(np.minimum(stakes, 0.75 / at) * (x - at)), axis=-1)  # never more than three quarters of it on one draw
+    return np.asarray(wealth[..., -1] if missing else wealth.max(axis=-1))
 
 
 def bounded_mean(
@@ -81,8 +76,12 @@ def bounded_mean(
     refuse_first((x < a) | (x > b), x, f"a value lies outside the range {a:g} to {b:g}", "values", remedy)
     unit = (x - a) / (b - a)
     each = level / 2 if which == "both" else level
-    lower = a + (b - a) * lower_mean(unit, each, missing) if which != "upper" else a
-    upper = b - (b - a) * lower_mean(1 - unit, each, missing) if which != "lower" else b
+
+    def least(x: Floats) -> Floats:  # wealth falls as the mean grows, so the excluded means are those below one point
+        return 1 - solve(lambda r: log_wealth(x, 1 - r, each, missing) >= np.log(1 / each), ())
+
+    lower = a + (b - a) * least(unit) if which != "upper" else a
+    upper = b - (b - a) * least(1 - unit) if which != "lower" else b
     return Interval(float(x.mean()), float(lower), float(upper), level, "betting bounds")
 
 

@@ -51,24 +51,24 @@ def at_least(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Floats:
     return np.where(k <= 0, 1.0, np.where(k > n, 0.0, tail))
 
 
-def invert_at_most(k: Floats, n: Floats, level: float) -> Floats:
+def invert_at_most(k: Floats, n: Floats, level: float | Floats) -> Floats:
     """Return the largest p at which P(K <= k) >= level: the upper bound of Prop. Testing.
 
     It is found on the grid of floats from SciPy's quantile on, so that ``bound < threshold`` and ``p_value < level`` are
-    the same statement and not two roundings of it.
+    the same statement and not two roundings of it. Where each entry has a level of its own, the quantile stands.
     """
     safe = np.where(k < n, k, 0.0)
     guess = np.asarray(betainccinv(safe + 1.0, n - safe, level), np.float64)
-    found = _last(guess, lambda p: at_most(safe, n, p) >= level)
+    found = guess if np.ndim(level) else _last(guess, lambda p: at_most(safe, n, p) >= level)
     return np.where(k >= n, 1.0, found)
 
 
-def invert_at_least(k: Floats, n: Floats, level: float) -> Floats:
+def invert_at_least(k: Floats, n: Floats, level: float | Floats) -> Floats:
     """Return the smallest p at which P(K >= k) >= level: the lower bound of Prop. Certify."""
     safe = np.where(k > 0, k, 1.0)
     guess = np.asarray(betaincinv(safe, n - safe + 1.0, level), np.float64)
     # The smallest float that holds is the one after the largest that does not.
-    found = np.nextafter(_last(guess, lambda p: at_least(safe, n, p) < level), 1.0)
+    found = guess if np.ndim(level) else np.nextafter(_last(guess, lambda p: at_least(safe, n, p) < level), 1.0)
     return np.where(k <= 0, 0.0, found)
 
 

@@ -94,7 +94,7 @@ class Heavy:
                     rest = np.where(misses > 0, misses * (math.log(u) if u else -np.inf), 0.0)
                 each = np.where(seen > 0, seen * each, 0.0)
                 total = np.logaddexp(total, math.log(weight) + np.bincount(self.row, each, many) + rest)
-        return total
+        return np.where(misses > 0, total, -np.inf) if claim == "below" else total  # where no draw is a miss, nothing speaks for `below`
 
     def p_value(self, rate: float | Floats, claim: Claim) -> Floats:
         """Return each row's p-value of the claim against the rate."""

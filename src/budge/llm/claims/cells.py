@@ -7,11 +7,11 @@ from typing import Any
 
 import pandas as pd
 
-from budge.llm.claims.contrasts import Contrast, apart, paired
-from budge.llm.claims.correction import Labelled, corrected
+from budge.llm.claims.contrasts import Contrast, paired
 from budge.llm.claims.evidence import Evidence, Rate
+from budge.llm.claims.labels import Labelled
 
-__all__ = ["against_base", "corrected_difference", "found_rate", "row_of", "shifted"]
+__all__ = ["against_base", "apart", "found_rate", "row_of", "shifted"]
 
 
 def against_base(
@@ -26,21 +26,21 @@ def against_base(
     """The difference from the base: over pairs where every draw has its partner, from two intervals otherwise."""
     if reference is None or before is None:
         return shifted(seen, rate, design, labelled)
-    if labelled is not None:
-        return corrected_difference(seen, before, design, labelled)
-    kept = {key: design[key] for key in ("over", "alpha", "method")}
-    if design["method"] != "anytime" and seen.n == len(part):
+    if labelled is None and design["method"] != "anytime" and seen.n == len(part):
+        kept = {key: design[key] for key in ("over", "alpha", "method")}
         found = paired(part, reference, scheme=seen.scheme, whole=True, **kept)
         if found is not None:
             return found
-    return apart(seen, before, **kept)
+    return apart(seen, before, design, labelled)
 
 
-def corrected_difference(seen: Evidence, before: Evidence, design: Mapping[str, Any], labelled: Labelled) -> Contrast:
-    """The difference of two corrected rates, from two intervals that hold together."""
+def apart(first: Evidence, second: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> Contrast:
+    """The difference from two intervals that hold together, whatever the two samples have in common."""
     half = {**design, "threshold": None, "alpha": design["alpha"] / 2}
-    one, two = found_rate(seen, half, labelled), found_rate(before, half, labelled)
-    return Contrast(None, one.low - two.high, one.high - two.low, None, None, "two intervals, corrected for the judge")
+    one, two = found_rate(first, half, labelled), found_rate(second, half, labelled)
+    estimate = None if one.rate is None or two.rate is None else one.rate - two.rate
+    name = "two intervals" if labelled is None else "two intervals, corrected for the judge"
+    return Contrast(estimate, one.low - two.high, one.high - two.low, None, None, name)
 
 
 def shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any], labelled: Labelled | None) -> Contrast | None:
@@ -54,8 +54,7 @@ def shifted(seen: Evidence, rate: float | None, design: Mapping[str, Any], label
 
 def found_rate(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> Rate:
     """The rate as the judge sees it, or as people would."""
-    asked = {key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}
-    return seen.claim(**asked) if labelled is None else corrected(seen, labelled, **asked)
+    return seen.claim(**{key: design[key] for key in ("over", "threshold", "claim", "alpha", "method")}, labelled=labelled)
 
 
 def row_of(seen: Evidence, design: Mapping[str, Any], labelled: Labelled | None) -> dict[str, Any]:

@@ -8,18 +8,18 @@ interval excludes 0. Unresolved answers are filled against each end.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from budge.errors import DesignError
-from budge.llm.claims.evidence import Evidence, smallest_alpha
-from budge.stats import bounded_mean, paired_difference, pooled_bounds
+from budge.llm.claims.evidence import Evidence
+from budge.stats import Counts, claim, paired_difference
 from budge.stats._checks import Floats
+from budge.stats.claims import Question
 
-__all__ = ["Contrast", "apart", "paired"]
+__all__ = ["Contrast", "paired"]
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,6 @@ class Contrast:
     only_first: int = 0
     only_second: int = 0
     unresolved: int = 0
-
-
-def apart(first: Evidence, second: Evidence, *, over: str, alpha: float, method: str = "auto") -> Contrast:
-    """From two intervals that hold together, whatever the two samples have in common."""
-    ends = [part.claim(over=over, threshold=None, claim="below", alpha=alpha / 2, method=method) for part in (first, second)]
-    one, two = (end.rate for end in ends)
-    estimate = None if one is None or two is None else one - two
-    return Contrast(estimate, ends[0].low - ends[1].high, ends[0].high - ends[1].low, None, None, "two intervals")
 
 
 def paired(
@@ -63,26 +55,9 @@ def paired(
         both = both[rank <= each.min()]  # the same number for each prompt, chosen by index and not by outcome
     worst, best = _filled(both, True), _filled(both, False)
     lost = int(sum(a is None or b is None for a, b in zip(both["hit"], both["hit_2"])))
-    seen = [(a, b) for a, b in zip(both["hit"], both["hit_2"]) if a is not None and b is not None]
-    estimate = float(np.mean([float(a) - float(b) for a, b in seen])) if seen else None
-    only = sum(a and not b for a, b in seen), sum(b and not a for a, b in seen)
-    if many in ("clustered", "bounded"):
-        codes, names = pd.factorize(both["prompt"])
-        size = np.bincount(codes, minlength=len(names))
-
-        def means(fill: tuple[Floats, Floats]) -> Floats:
-            return np.bincount(codes, weights=fill[0] - fill[1], minlength=len(names)) / size
-
-        low_d, high_d = means(worst), means(best)
-        return Contrast(
-            estimate,
-            *_from_bounds(
-                lambda a: bounded_mean(low_d, -1, 1, alpha=a, side="lower").low,
-                lambda a: bounded_mean(high_d, -1, 1, alpha=a, side="upper").high,
-                alpha,
-            ),
-            "paired by prompt, betting bounds", len(both), *only, lost,
-        )  # fmt: skip
+    known = [(a, b) for a, b in zip(both["hit"], both["hit_2"]) if a is not None and b is not None]
+    estimate = float(np.mean([float(a) - float(b) for a, b in known])) if known else None
+    only = sum(a and not b for a, b in known), sum(b and not a for a, b in known)
     if many == "anytime":
         raise DesignError(
             "pairs of runs that stopped early cannot be compared: where each stopped depends on what it saw",
@@ -90,26 +65,21 @@ def paired(
             got=method,
             remedy="draw a fixed number for the comparison",
         )
-    n = len(both)
-    (b1, c1), (b2, c2) = _discordant(worst), _discordant(best)
-    if over == "these" and scheme == "per_prompt":
-        return Contrast(
-            estimate,
-            *_from_bounds(
-                lambda a: pooled_bounds(b1, n, a / 2)[0] - pooled_bounds(c1, n, a / 2)[1],
-                lambda a: pooled_bounds(b2, n, a / 2)[1] - pooled_bounds(c2, n, a / 2)[0],
-                alpha,
-            ),
-            "paired, fixed prompts", n, *only, lost,
-        )  # fmt: skip
-    found = paired_difference([b1, b2], [c1, c2], n, alpha=alpha)
-    ends = float(found.low[0]), float(found.high[1]), float(found.p_greater[0]), float(found.p_less[1])
-    return Contrast(estimate, *ends, "paired, exact region", n, *only, lost)
-
-
-def _from_bounds(lower: Callable[[float], float], upper: Callable[[float], float], alpha: float) -> tuple[float, float, float, float]:
-    """Return the interval at alpha and both one-sided p-values from one-sided bounds."""
-    return lower(alpha / 2), upper(alpha / 2), smallest_alpha(lower, alpha / 2), smallest_alpha(lambda a: -upper(a), alpha / 2)
+    if many in ("clustered", "bounded"):  # a mean over prompts of draws between -1 and 1, moved to between 0 and 1
+        codes, _ = pd.factorize(both["prompt"])
+        size = np.bincount(codes)
+        least, most = (size + np.bincount(codes, weights=one - two) for one, two in (worst, best))
+        seen = claim(Counts.of(least, 2 * size, most - least), Question(0.5, alpha / 2), mean="bounded")
+        ends = 2 * seen.lower[0] - 1, 2 * seen.upper[0] - 1, seen.p_above[0], seen.p_below[0]
+        name = "paired by prompt, betting bounds"
+    else:
+        fixed = over == "these" and scheme == "per_prompt"
+        (b1, c1), (b2, c2) = _discordant(worst), _discordant(best)
+        found = paired_difference([b1, b2], [c1, c2], len(both), alpha=alpha, method="pooled" if fixed else "region")
+        ends = found.low[0], found.high[1], found.p_greater[0], found.p_less[1]
+        name = "paired, fixed prompts" if fixed else "paired, exact region"
+    low, high, greater, less = (float(end) for end in ends)
+    return Contrast(estimate, low, high, greater, less, name, len(both), *only, lost)
 
 
 def _filled(both: pd.DataFrame, against: bool) -> tuple[Floats, Floats]:

@@ -3,15 +3,14 @@
 The design decides. `joint`: every draw picks a prompt anew (uniformly, with replacement), rewrites it and asks: draws are alike, so their
 count is binomial for the mean over these prompts, or, where a rule stopped the run, the rule's own evidence applies. `per_prompt`: every prompt
 is drawn m times; prompts differ, and with equal m the pooled count is bounded by the binomial under a condition (Hoeffding 1956). A claim about
-the population of prompts counts repeats of a prompt as one prompt. Interval, bound and p-value are read from the same curve
-(`budge.stats.claim`, `budge.stats.average`), so they agree. Unresolved answers count against every claim.
+the population of prompts counts repeats of a prompt as one prompt. The design chooses the counts and the law; interval, bound and p-value are those
+of `budge.stats.claim`. Unresolved answers count against every claim.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -20,16 +19,19 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import BudgeError, DesignError
-from budge.stats import Claims, Counts, StoppingRule, average, curtailed_rule, lower_bound, pooled_bounds, sprt_rule, upper_bound
+from budge.llm.claims.labels import Labelled
+from budge.stats import Claims, Counts, StoppingRule, curtailed_rule, sprt_rule
 from budge.stats import claim as claims_from
 from budge.stats._checks import Claim, Floats, one_of
+from budge.stats.claims import Question
 from budge.stats.evidence import ANYTIME
 
-__all__ = ["METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "claims_of", "prompts_of", "rule_of", "smallest_alpha"]
+__all__ = ["ANY_STOP", "METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "columns_of", "prompts_of", "rule_of"]
 
 OVER = ("these", "population")
 SCHEMES = ("joint", "per_prompt")
 METHODS = ("auto", "pooled", "one-per-prompt", "first", "clustered", "bounded", "anytime")
+_NAMES = {"first": "exact binomial, first draw of each prompt", "one-per-prompt": "exact binomial, one draw per prompt"}
 
 
 @dataclass(frozen=True)
@@ -126,50 +128,29 @@ class Evidence:
     def prompts(self) -> int:
         return len(self.draws)
 
-    @property
-    def rate(self) -> float | None:
-        """The share of hits among resolved answers (the mean over prompts where their draws differ in number); None if there is none."""
-        resolved = self.draws - self.missing
-        if not resolved.sum():
-            return None
-        if self.scheme == "joint" or (self.draws == self.draws[0]).all():
-            return float(self.hits.sum() / resolved.sum())
-        there = resolved > 0
-        return float((self.hits[there] / resolved[there]).mean())
+    def claim(
+        self, *, over: str, threshold: float | None, claim: Claim, alpha: float, method: str = "auto", labelled: Labelled | None = None
+    ) -> Rate:
+        """Return rate, interval, bound and p-value for a claim about these prompts or about their population.
 
-    def claim(self, *, over: str, threshold: float | None, claim: Claim, alpha: float, method: str = "auto") -> Rate:
-        """Return rate, interval, bound and p-value for a claim about these prompts or about their population."""
+        With `labelled` answers the rate is that of hits according to people, not to the judge.
+        """
         how = self.chosen(over, method)
-        if self._averaged(how):
-            found = average(
-                self.hits, self.draws, unresolved=self.missing, over=over, threshold=threshold, claim=claim, alpha=alpha, method=how
-            )
-            name = "pooled binomial" if found.method == "pooled" else found.method
-            return Rate(self.rate, found.low, found.high, found.bound, found.p_value, name, found.exact)
         n, hits, lost = self.tested(over, method)
-        rule = self._rule(threshold, hits, n, lost) if how == "anytime" else None
-        seen = claims_of(hits, n, lost, threshold=threshold, alpha=alpha, rule=rule)
-        rate = None if lost == n else hits / (n - lost)
-        bound, p = (seen.upper, seen.p_below) if claim == "below" else (seen.lower, seen.p_above)
-        name = {"first": "exact binomial, first draw of each prompt", "one-per-prompt": "exact binomial, one draw per prompt"}.get(how, "exact binomial")
-        if rule is not None:
+        mean = how if self.n and (how in ("clustered", "bounded") or (how == "pooled" and self.scheme == "per_prompt")) else None
+        rule, name = None, _NAMES.get(how, "exact binomial")
+        if how == "anytime":  # the threshold of the rule is one for what the judge finds
+            rule = self._rule(threshold if labelled is None else None, hits, n, lost)
             name = "exact binomial, ended early" if rule.kind == "curtailed" else rule.kind
-        return Rate(rate, float(seen.low[0]), float(seen.high[0]), float(bound[0]), None if threshold is None else float(p[0]), name, True)
-
-    def bound(self, *, over: str, claim: Claim, alpha: float, method: str = "auto") -> float:
-        """Return the one-sided bound alone: upper for the claim `below`, lower for `above`."""
-        how = self.chosen(over, method)
-        if self._averaged(how) and over == "these" and (self.draws == self.draws[0]).all():
-            hits, lost = self.total
-            return pooled_bounds(hits + lost, self.n, alpha)[1] if claim == "below" else pooled_bounds(hits, self.n, alpha)[0]
-        if not self._averaged(how) and how != "anytime":  # as in `claim`, without the other bounds
-            n, hits, lost = self.tested(over, method)
-            return float(upper_bound(hits + lost, n, alpha) if claim == "below" else lower_bound(hits, n, alpha))
-        return self.claim(over=over, threshold=None, claim=claim, alpha=alpha, method=method).bound
-
-    def _averaged(self, how: str) -> bool:
-        """Return whether the claim is about a mean over prompts that differ; otherwise all draws are alike."""
-        return how in ("clustered", "bounded") or (how == "pooled" and self.scheme == "per_prompt")
+        if mean is not None:  # prompts differ
+            counts = Counts.of(self.hits, self.draws, self.missing)
+            name = how if how != "pooled" else "pooled binomial" if (self.draws == self.draws[0]).all() else "Hoeffding (unequal draws)"
+        else:
+            counts = Counts.of(hits, n, lost, law="sample" if rule is None else "sequential")
+        found = columns_of(counts, claim=claim, threshold=threshold, alpha=alpha, rule=rule, mean=mean, labelled=labelled)
+        rate, low, high, bound, p = (float(column[0]) for column in found.values())
+        named = name if labelled is None else f"{name}, corrected for the judge"
+        return Rate(None if np.isnan(rate) else rate, low, high, bound, None if threshold is None else p, named, how != "clustered")
 
     def _rule(self, threshold: float | None, hits: int, n: int, lost: int) -> StoppingRule:
         """Return the rule that stopped these draws, if the test is of its threshold and they can come from it; otherwise the one for any stop."""
@@ -242,35 +223,12 @@ def _rebuilt(kind: Any, claim: Any, threshold: Any, alpha: Any, margin: Any, pow
     return curtailed_rule(max_n, threshold=threshold, alpha=alpha, claim=claim) if kind == "curtailed" else ANY_STOP
 
 
-@dataclass(frozen=True)
-class _Asked:
-    threshold: float
-    alpha: float
-    rule: StoppingRule | None
-
-
-def claims_of(hits: object, n: object, lost: object, *, threshold: float | None, alpha: float, rule: StoppingRule | None = None) -> Claims:
-    """Return the claims from counts of draws that are alike: a fixed number of them, or those up to the stop of a rule.
-
-    Without a threshold only the bounds mean anything.
-    """
-    counts = Counts.of(hits, n, lost, law="sample" if rule is None else "sequential")
-    return claims_from(counts, _Asked(0.5 if threshold is None else threshold, alpha, rule))
-
-
-def smallest_alpha(beyond: Callable[[float], float], alpha: float) -> float:
-    """Return the p-value of a test that is given by its bounds: the smallest level at which `beyond`, which rises with it, is above 0.
-
-    It is below alpha if and only if alpha rejects. Levels up to 0.5 are searched; beyond, the p-value is 1.
-    """
-    from scipy.optimize import brentq  # late: scipy.optimize is slow to import
-
-    least, most, near = 1e-15, 0.5, 1e-9
-    if beyond(least) > 0:
-        p = least
-    elif beyond(most) <= 0:
-        p = 1.0
-    else:
-        crossing = brentq(lambda x: beyond(math.exp(x)) or -1.0, math.log(least), math.log(most), xtol=near)
-        p = math.exp(crossing + 2 * near)
-    return min(p, math.nextafter(alpha, 0)) if beyond(alpha) > 0 else max(p, alpha)
+def columns_of(
+    counts: Counts, *, claim: Claim, threshold: float | None, alpha: float, rule: StoppingRule | None = None, mean: str | None = None,
+    labelled: Labelled | None = None,
+) -> dict[str, Floats]:  # fmt: skip
+    """Return rate, interval, bound and p-value of each row of the counts, or of their mean; without a threshold the p-value means nothing."""
+    question = Question(0.5 if threshold is None else threshold, alpha, rule)
+    seen: Claims = claims_from(counts, question, mean=mean, judge=None if labelled is None else labelled.counts)
+    bound, p = (seen.upper, seen.p_below) if claim == "below" else (seen.lower, seen.p_above)
+    return {"rate": seen.rho, "low": seen.low, "high": seen.high, "bound": bound, "p_value": p}

@@ -14,10 +14,10 @@ import pandas as pd
 
 from budge.errors import DataError, DesignError, nearest
 from budge.llm.answers import BASE, Answers
-from budge.llm.claims.cells import against_base, corrected_difference, found_rate, row_of, shifted
-from budge.llm.claims.contrasts import Contrast, apart
-from budge.llm.claims.correction import Labelled
+from budge.llm.claims.cells import against_base, apart, found_rate, row_of, shifted
+from budge.llm.claims.contrasts import Contrast
 from budge.llm.claims.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
+from budge.llm.claims.labels import Labelled
 from budge.llm.claims.splits import split_rows
 from budge.llm.claims.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
@@ -174,14 +174,7 @@ def from_counts(
         for word, triple in row.items():
             if word != base:
                 seen = _counted(triple, f"{model}.{word}", over)
-                if reference is not None:
-                    ends: Contrast | None = (
-                        apart(seen, reference, over=over, alpha=design["alpha"])
-                        if labelled is None
-                        else corrected_difference(seen, reference, design, labelled)
-                    )
-                else:
-                    ends = shifted(seen, rate, design, labelled)
+                ends = shifted(seen, rate, design, labelled) if reference is None else apart(seen, reference, design, labelled)
                 cells.append((model, word, seen, rate, lost, ends))
     if not cells:
         raise DataError(

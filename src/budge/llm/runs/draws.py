@@ -14,7 +14,7 @@ from hashlib import blake2b
 import numpy as np
 
 from budge.llm.prompts import Prompt
-from budge.reach.streams import stream
+from budge.reach.streams import generator
 
 __all__ = ["Draw", "decode_seed", "draws_of", "rewrite_stream"]
 
@@ -51,18 +51,18 @@ def draws_of(
     assert n is not None
     ordered = sorted(prompts, key=lambda prompt: (prompt.text, prompt.id))  # so that the order of a file does not matter
     for index in range(n):
-        chosen = int(stream(seed, index, "llm prompt").integers(len(ordered)))
+        chosen = int(generator(seed, index, "llm prompt").integers(len(ordered)))
         yield Draw(model, interaction, ordered[chosen], index)
 
 
 def rewrite_stream(seed: int, draw: Draw) -> np.random.Generator:
     """The generator of the rewrite: keyed by seed, prompt text, interaction and draw."""
-    return stream(seed, _content(draw), "llm rewrite")
+    return generator(seed, _content(draw), "llm rewrite")
 
 
 def decode_seed(seed: int, draw: Draw, purpose: str = "llm decode") -> int:
     """The seed sent with a call, for servers that take one: another one for each draw, so that no repeat is an echo."""
-    return int(stream(seed, _content(draw), purpose).integers(1, 2**31 - 1))
+    return int(generator(seed, _content(draw), purpose).integers(1, 2**31 - 1))
 
 
 def _content(draw: Draw) -> int:
