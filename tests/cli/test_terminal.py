@@ -327,6 +327,25 @@ def test_a_narrow_terminal_hides_columns_and_cuts_no_number() -> None:
     assert "(not shown on 30 columns: " in text
 
 
+@pytest.mark.parametrize("width", range(20, 90, 5))
+def test_an_interval_keeps_both_ends_or_none(width: int) -> None:
+    groups = pd.DataFrame(
+        {
+            "group": ["rent", "free"], "verdict": ["below", "above"], "people": [220, 61], "count": [60, 40], "verdicts": [0.2727, 0.6667],
+            "low": [0.2121, 0.6667], "high": [0.4091, 0.7273], "mean_rho": [0.2849, 0.2981],
+        }
+    )  # fmt: skip
+    differences = pd.DataFrame({"first": ["rent"], "second": ["free"], "low": [-0.06061], "high": [0.07576], "verdicts": [-0.06061]})
+    for table in (groups, differences):
+        some, hidden = shown.fitting(table, width)
+        assert ("low" in some) == ("high" in some)
+        assert "low" not in hidden or "verdicts" in hidden
+        if width >= 40:
+            assert {"low", "high"} <= set(some.columns)
+    if width == 60:
+        assert shown.fitting(groups, width)[1] == ["mean_rho"]
+
+
 # -- people by name, several models ---------------------------------------------------------------------------------------
 
 

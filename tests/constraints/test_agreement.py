@@ -22,7 +22,6 @@ import budge
 from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneHot, Reachability, registry
 from budge.errors import EmptyError, ReachError
 from budge.parts import Part
-from budge.reach.listed import Listed
 from budge.reach.milp import PartProgram
 from budge.testing import random_candidates
 from budge.testing.strategies import KINDS, features, interaction_models, starts
@@ -146,6 +145,27 @@ def test_each_kind_alone(kind: str, continuous: bool) -> None:
     assert continuous or found.listed == found.asked
 
 
+def test_directions_on_the_dummies_of_a_one_hot() -> None:
+    """Enumeration, solver and brute force agree with the definition, and directions take something away."""
+    ways = {"a": "increase", "b": "decrease", "c": None}
+    free = budge.InteractionModel([budge.Feature(name, "binary") for name in ways], [OneHot(tuple(ways))])
+    im = budge.InteractionModel([budge.Feature(name, "binary", direction=way) for name, way in ways.items()], free.constraints)  # type: ignore[arg-type]
+    expected = {(1, 0, 0): [(1, 0, 0)], (0, 1, 0): [(0, 0, 1), (0, 1, 0), (1, 0, 0)], (0, 0, 1): [(0, 0, 1), (1, 0, 0)]}
+    every = np.array([(a, b, c) for a in (-1, 0, 1) for b in (-1, 0, 1) for c in (-1, 0, 1)], dtype=float)
+    for start, reachable in expected.items():
+        row = dict(zip(ways, start))
+        assert sorted(tuple(point) for point in im.enumerate(row).values.astype(int).tolist()) == reachable
+        assert len(free.enumerate(row)) == 3
+        defined = im.feasible(row, every)
+        program = PartProgram(im.parts[0], im.start(row))
+        assert [program.feasible(dict(zip(ways, change))) for change in every.tolist()] == defined.tolist()
+        assert sorted(tuple(int(v) for v in np.add(start, change)) for change in every[defined].tolist()) == reachable
+        assert {tuple(point) for point in im.sample(row, 200).values.astype(int).tolist()} == set(reachable)
+    found = agree(60, 40, interaction_models(kinds=("one_hot", "one_hot", "if_then", "linear"), max_features=5, directed=True))
+    assert 0 < found.feasible < found.asked == found.listed
+    assert found.seen["one_hot"] > 20
+
+
 @pytest.mark.heavy
 def test_a_million_changes(request: pytest.FixtureRequest, record_property: Callable[[str, object], None]) -> None:
     """A million of all four on discrete models; beside them a quarter of a million on mixed ones and on people with a missing value."""
@@ -185,13 +205,17 @@ def last_source_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def a_row_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     """An enumeration that leaves out the last configuration of a part."""
-    right = Listed.of
+    from budge.reach import prepare
 
-    def broken(*given: Any) -> Listed:
-        made = right(*given)
-        return made if made.size < 2 or made.counted else replace(made, changes=made.changes[:-1])
+    right = prepare.build_core
 
-    monkeypatch.setattr(Listed, "of", broken)
+    def broken(*given: Any, **more: Any) -> Any:
+        made = right(*given, **more)
+        if made.size > 1 and not given[1]:
+            made.take(np.arange(made.size - 1))
+        return made
+
+    monkeypatch.setattr(prepare, "build_core", broken)
 
 
 def a_row_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +223,7 @@ def a_row_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     from budge.reach import core
 
     right = core._settle
-    monkeypatch.setattr(core, "_settle", lambda made, part, x, waiting, cuts: right(made, part, x, [c for c in waiting if c is not part.constraints[-1]], []))
+    monkeypatch.setattr(core, "_settle", lambda made, waiting, cuts: right(made, [c for c in waiting if c is not made.starts.part.constraints[-1]], []))
 
 
 def first_overlap_only(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ import pytest
 
 import budge
 from budge import cli, constraints
-from budge.errors import BudgeError
+from budge.errors import BudgeError, DrawError
 from budge.spec import check
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -165,3 +166,69 @@ def test_the_studies_pass_on_their_data(study: str, data: str, monkeypatch: pyte
         pytest.skip(f"the data is not at hand: {error}")
     report = check(budge.InteractionModel.from_file(STUDIES / f"{study}.yaml"), X, starts=4)
     assert report.ok, str(report)
+
+
+class Unmeasured:
+    """A prepared part whose volume is not known; `drawn`: whether it can be drawn without."""
+
+    sizes, method = (1,), "walk"
+    endless, approximate, empty = np.ones(1, dtype=bool), np.ones(1, dtype=bool), np.zeros(1, dtype=bool)
+
+    def __init__(self, drawn: bool) -> None:
+        self.drawn = drawn
+
+    @property
+    def measures_differ(self) -> Any:
+        raise DrawError("the volume is not known", remedy="couple fewer continuous features")
+
+    def draw(self, at: Any, stream: Any, first: int, n: int) -> Any:
+        if not self.drawn:
+            raise DrawError("the volume is not known", remedy="couple fewer continuous features")
+        return list(np.zeros((2, n)))
+
+
+@pytest.mark.parametrize(
+    ("measure", "drawn", "advised"),
+    [("configuration", True, None), ("configuration", False, False), ("volume", True, True), ("volume", False, False)],
+)
+def test_a_measure_is_advised_only_where_it_is_another_and_works(
+    monkeypatch: pytest.MonkeyPatch, measure: Any, drawn: bool, advised: bool | None
+) -> None:
+    monkeypatch.setattr("budge.reach.prepare.prepare", lambda part, x, measure: [(np.arange(1), Unmeasured(drawn))])
+    im = budge.InteractionModel([budge.Feature(name, "real", bounds=(0, 1)) for name in "ab"], [constraints.Rule("a + b <= 1")], measure=measure)
+    report = check(im, pd.DataFrame({"a": [0.0], "b": [0.0]}))
+    (part,) = report.parts
+    assert report.ok == (advised is None)
+    assert part.problem == {
+        None: "",
+        True: "the volume is not known; couple fewer continuous features, or use measure: configuration",
+        False: "the volume is not known; couple fewer continuous features",
+    }[advised]
+    assert f"Whether the measures `configuration` and `volume` differ here is not known (this spec: {measure}):" in str(report)
+    assert "agree at these rows" not in str(report)
+    assert report.to_dict()["parts"][0]["measures_differ"] is None
+
+
+def test_many_coupled_reals_can_be_prepared_under_the_default_measure() -> None:
+    names = [f"r{i}" for i in range(7)]
+    features = [*(budge.Feature(name, "real", bounds=(0, 1)) for name in names), budge.Feature("on", "binary")]
+    im = budge.InteractionModel(features, [constraints.Rule(f"{' + '.join(names)} <= 0.3 + 0.2 * on")])
+    report = check(im, pd.DataFrame([{**dict.fromkeys(names, 0.0), "on": 0}]))
+    assert report.ok
+    assert "use measure" not in str(report)
+
+
+def test_a_direction_on_a_dummy_of_a_one_hot_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec, data, out = tmp_path / "m.yaml", tmp_path / "d.csv", tmp_path / "points.csv"
+    spec.write_text(
+        "budge: 1\nfeatures:\n  rent: {type: binary}\n  own: {type: binary, direction: increase}\n  free: {type: binary}\n"
+        "constraints:\n  - one_hot: {features: [rent, own, free]}\n"
+    )
+    data.write_text("rent,own,free\n1,0,0\n0,1,0\n")
+    assert cli.main(["check", str(spec), str(data), "--strict", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["ok"]
+    assert record["parts"][0]["sizes"] == {"least": 1, "median": 1, "most": 3}
+    assert cli.main(["sample", str(spec), str(data), "--out", str(out), "--quiet"]) == 0
+    points = pd.read_csv(out)[["rent", "own", "free"]]
+    assert sorted(map(tuple, points.drop_duplicates().values.tolist())) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]

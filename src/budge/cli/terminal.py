@@ -122,19 +122,21 @@ def _lines(pace: Pace) -> Callable[[int, int], None]:
     return update
 
 
-#: Columns that a narrow terminal goes without, the least needed first.
-SPARE = ("extreme", "exactness", "lower", "upper", "unresolved", "p_value", "p_adjusted", "status", "method", "prediction", "n", "hits", "low", "high")
+#: Columns that a narrow terminal goes without, the least needed first; the ends of an interval go together.
+SPARE = (
+    ("extreme",), ("exactness",), ("lower", "upper"), ("unresolved",), ("p_value",), ("p_adjusted",), ("status",), ("method",), ("prediction",),
+    ("n",), ("hits",), ("mean_rho",), ("count",), ("verdicts",), ("low", "high"),
+)  # fmt: skip
 
 
 def fitting(rows: pd.DataFrame, width: int) -> tuple[pd.DataFrame, list[str]]:
-    """The rows with as many columns as fit, and the names of those left out: a number is never cut in two."""
+    """Return the rows with as many columns as fit, and the names of those left out: a number is never cut in two."""
     wide = {c: max([len(printable(str(c))), *(len(printable(_cell(v))) for v in rows[c])]) for c in rows.columns}
     hidden: list[str] = []
-    for name in SPARE:
+    for names in SPARE:
         if sum(wide[c] + 2 for c in rows.columns if c not in hidden) - 2 <= width:
             break
-        if name in wide:
-            hidden.append(name)
+        hidden += [name for name in names if name in wide]
     return rows.drop(columns=hidden), hidden
 
 

@@ -82,4 +82,4 @@ class Codes(Constraint):
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         listed = self.configurations(x)
         assert listed is not None
-        return OneOf(tuple(("value", name) for name in self.features), listed.values) if len(listed.values) else Truth(False)
+        return OneOf(tuple(("value", name) for name in self.features), listed.values, True) if len(listed.values) else Truth(False)

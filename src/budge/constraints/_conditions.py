@@ -55,9 +55,10 @@ def condition_problems(expression: Expression, features: Mapping[str, Feature], 
 def rename(formula: Formula, to: Callable[[Var], Var]) -> Formula:
     """The formula with its variables renamed."""
     if isinstance(formula, Row):
-        return Row(Linear({to(var): c for var, c in formula.linear.terms.items()}, formula.linear.const), formula.relation)
+        renamed = Linear({to(var): c for var, c in formula.linear.terms.items()}, formula.linear.const)
+        return Row(renamed, formula.relation, whole=formula.whole)
     if isinstance(formula, All | Some):
         return type(formula)(tuple(rename(part, to) for part in formula.parts))
     if isinstance(formula, OneOf):
-        return OneOf(tuple(to(var) for var in formula.vars), formula.table)
+        return OneOf(tuple(to(var) for var in formula.vars), formula.table, formula.whole)
     return formula

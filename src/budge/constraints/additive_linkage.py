@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
-from budge.constraints.base import BoolArray, Constraint, Example, FloatArray, Relation, Values, total, undeclared
+from budge.constraints.base import BoolArray, Constraint, Example, FloatArray, Relation, Values, made_whole, total, undeclared
 from budge.errors import Problem
 from budge.expressions import Formula, Var
-from budge.expressions.tolerance import equal, less_equal
+from budge.expressions.tolerance import compare
 from budge.features import Feature
 
 __all__ = ["AdditiveLinkage"]
@@ -59,17 +60,24 @@ class AdditiveLinkage(Constraint):
                 found.append(Problem("targets", f"a linkage needs a number, {name} is {features[name].type}", name))
         return found
 
+    @cached_property
+    def _terms(self) -> tuple[Mapping[str, float], bool]:
+        """The coefficients of source and targets, made whole where the features are, and whether they are whole."""
+        given = {self.source: float(self.coefficient), **{name: float(c) for name, c in self.targets.items()}}
+        found = made_whole(given) if self.counts(given) else None
+        return (given, False) if found is None else (found[0], True)
+
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        given = float(self.coefficient) * np.asarray(action[self.source], dtype=float)
-        taken = sum(float(c) * np.asarray(change[name], dtype=float) for name, c in self.targets.items())
-        if self.relation == "==":
-            return np.asarray(equal(given, taken))
-        return np.asarray(less_equal(given, taken) if self.relation == "<=" else less_equal(taken, given))
+        coefficients, whole = self._terms
+        given = coefficients[self.source] * np.asarray(action[self.source], dtype=float)
+        taken = sum(coefficients[name] * np.asarray(change[name], dtype=float) for name in self.targets)
+        return compare(self.relation, given, taken, whole=whole)
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
-        terms: dict[Var, float] = {("action", self.source): float(self.coefficient)}
-        terms |= {("change", name): -float(c) for name, c in self.targets.items()}
-        return total(terms, self.relation)
+        coefficients, whole = self._terms
+        terms: dict[Var, float] = {("action", self.source): coefficients[self.source]}
+        terms |= {("change", name): -coefficients[name] for name in self.targets}
+        return total(terms, self.relation, whole=whole)
 
     def describe(self) -> str:
         parts = " ".join(f"− {c:g}·{name}" if c > 0 else f"+ {-c:g}·{name}" for name, c in self.targets.items())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, Self
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import Problem, nearest
-from budge.expressions import Formula, Linear, Row, Var
+from budge.expressions import Formula, Linear, Row, Var, common_denominator, fraction
 from budge.features import Feature
 
 __all__ = [
@@ -83,7 +83,7 @@ class Constraint(ABC):
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
         """Whether each candidate satisfies it: the definition, vectorised.
 
-        `x` is where the person stands, `action` what she does herself, `change` the action plus what
+        `x` is the start, `action` the own action, `change` the action plus what
         linkages induce; so `x + change` is the value reached. Arrays broadcast.
         """
 
@@ -124,6 +124,16 @@ class Constraint(ABC):
     def levels(self) -> dict[str, tuple[Any, ...]]:
         """The levels of the categories in its scope."""
         return {name: f.levels for name, f in self.declared.items() if f.levels is not None}
+
+    @property
+    def integers(self) -> frozenset[Var]:
+        """The variables over its scope that are whole numbers."""
+        layers = ("value", "before", "action", "change")
+        return frozenset((layer, name) for name, f in self.declared.items() if f.discrete for layer in layers)
+
+    def counts(self, names: Iterable[str]) -> bool:
+        """Return whether all these features are declared as whole numbers."""
+        return all(name in self.declared and self.declared[name].discrete for name in names)
 
     @property
     def label(self) -> str:
@@ -211,9 +221,25 @@ def reached(x: Values, change: Values, name: str) -> FloatArray:
     return np.asarray(np.asarray(x[name], dtype=float) + np.asarray(change[name], dtype=float))
 
 
-def total(coefficients: Mapping[Var, float], relation: str, constant: float = 0.0) -> Row:
-    """The row ``Σ coefficient · variable  relation  constant``."""
-    return Row(Linear(dict(coefficients), -float(constant)), relation)
+def total(coefficients: Mapping[Var, float], relation: str, constant: float = 0.0, *, whole: bool = False) -> Row:
+    """Return the row ``Σ coefficient · variable  relation  constant``; `whole`: all of them are whole numbers."""
+    return Row(Linear(dict(coefficients), -float(constant)), relation, whole=whole)
+
+
+def made_whole(coefficients: Mapping[str, float], constant: float = 0.0) -> tuple[dict[str, float], float] | None:
+    """Return coefficients and constant times the least number that makes them whole; None where one counts as real.
+
+    Examples
+    --------
+    >>> made_whole({"cents": 0.01}, 100000)
+    ({'cents': 1.0}, 10000000.0)
+    """
+    scale = common_denominator((*map(float, coefficients.values()), float(constant)))
+    if scale is None:
+        return None
+    exact = {name: fraction(float(value)) for name, value in (*coefficients.items(), ("", constant))}
+    whole = {name: float(value * scale) for name, value in exact.items() if value is not None}
+    return {name: whole[name] for name in coefficients}, whole[""]
 
 
 def frozen(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -105,29 +105,33 @@ class DirectionalLinkage(Constraint):
         furthest = scale * np.where(moved > 0, up, np.where(moved < 0, down, 0.0))
         return np.minimum(exact, furthest), np.maximum(exact, furthest)
 
-    def branches(self, target: str, x: Mapping[str, float]) -> list[tuple[tuple[Row, ...], Linear, Linear]]:
-        """The interval as (guards, lowest, highest), one branch for each direction of the source."""
+    def branches(self, target: str, x: Mapping[str, Any]) -> list[tuple[tuple[Row, ...], Linear, Linear]]:
+        """The interval as (guards, lowest, highest), one branch for each direction of the source.
+
+        `x` holds one start, or several from which the source may move the same ways and the same values are missing.
+        """
         moved, scale = Linear({("action", self.source): 1.0}, 0.0), float(self.targets[target])
         exact, nothing = moved * scale, Linear({}, 0.0)
-        if np.isnan(float(x[target])):
+        if np.isnan(x[target]).all():
             return [((), nothing, nothing)]
         if self.relation == "==":
             return [((), exact, exact)]
-        down, up = (float(m) for m in self.declared[self.source].moves(float(x[self.source])))
+        down, up = self.declared[self.source].moves(x[self.source])
+        falls, rises = bool(np.any(down < 0)), bool(np.any(up > 0))
         if self.relation == "<=":
             ahead, other = (nothing, exact), (exact, nothing)
             found: list[tuple[tuple[Row, ...], Linear, Linear]] = []
-            for guard, used in (((Row(moved, ">="),), up > 0 or down == 0), ((Row(moved, "<="),), down < 0)):
+            for guard, used in (((Row(moved, ">="),), rises or not falls), ((Row(moved, "<="),), falls)):
                 if used:
                     rising = (guard[0].relation == ">=") == (scale > 0)
                     found.append((guard, *(ahead if rising else other)))
             return found if len(found) > 1 else [((), found[0][1], found[0][2])]
         stays: tuple[tuple[Row, ...], Linear, Linear] = ((Row(moved, "=="),), nothing, nothing)
         choices = [stays]
-        for relation, furthest in ((">", up), ("<", down)):
-            if furthest != 0:
+        for relation, furthest, used in ((">", up, rises), ("<", down, falls)):
+            if used:
                 far = Linear({}, scale * furthest)
-                low, high = (exact, far) if scale * furthest > 0 else (far, exact)
+                low, high = (exact, far) if (relation == ">") == (scale > 0) else (far, exact)
                 choices.append(((Row(moved, relation),), low, high))
         return choices
 

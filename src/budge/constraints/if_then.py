@@ -53,6 +53,12 @@ class IfThen(Constraint):
         """The parsed consequence."""
         return parse(self.then)
 
+    @cached_property
+    def bound(self) -> tuple[Expression, Expression]:
+        """Condition and consequence over the declared features: levels are codes, whole numbers compare exactly."""
+        levels, integers = self.levels, self.integers
+        return self.condition.bind(levels, integers), self.consequence.bind(levels, integers)
+
     @property
     def scope(self) -> tuple[str, ...]:
         return tuple(sorted(self.condition.names() | self.consequence.names()))
@@ -75,8 +81,8 @@ class IfThen(Constraint):
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
         now = environment(x, action, change)
         read = environment(x, action, action, at_zero=True) if self.on == "action" else now
-        holds = np.asarray(self.condition.evaluate(read, levels=self.levels), dtype=bool)
-        return np.asarray(~holds | np.asarray(self.consequence.evaluate(now, levels=self.levels), dtype=bool))
+        condition, consequence = self.bound
+        return np.asarray(~np.asarray(condition.evaluate(read), dtype=bool) | np.asarray(consequence.evaluate(now), dtype=bool))
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         before = {("before", name): value for name, value in x.items()}
@@ -86,8 +92,7 @@ class IfThen(Constraint):
             read |= {var: v for var, v in given.items() if var[0] == "action"}
         else:
             read = given
-        condition = self.condition.formula(read, levels=self.levels)
-        consequence = self.consequence.formula(given, levels=self.levels)
+        condition, consequence = self.bound[0].formula(read), self.bound[1].formula(given)
         if condition is None or consequence is None:
             return None
         if self.on == "action":

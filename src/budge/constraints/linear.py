@@ -5,14 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from budge.constraints.base import BoolArray, Constraint, Example, FloatArray, Relation, Values, reached, total, undeclared
+from budge.constraints.base import (
+    BoolArray,
+    Constraint,
+    Example,
+    FloatArray,
+    Relation,
+    Values,
+    made_whole,
+    reached,
+    total,
+    undeclared,
+)
 from budge.errors import Problem
 from budge.expressions import Formula, Var
-from budge.expressions.tolerance import equal, less_equal
+from budge.expressions.tolerance import compare
 from budge.features import Feature
 
 __all__ = ["LinearConstraint"]
@@ -60,18 +72,24 @@ class LinearConstraint(Constraint):
             found.append(Problem("on", "must be value or action", self.on))
         return found
 
+    @cached_property
+    def _terms(self) -> tuple[Mapping[str, float], float, bool]:
+        """Coefficients and constant, made whole where the features are, and whether they are whole."""
+        found = made_whole(self.coefficients, self.constant) if self.counts(self.coefficients) else None
+        if found is not None:
+            return *found, True
+        return {name: float(c) for name, c in self.coefficients.items()}, float(self.constant), False
+
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
         def term(name: str) -> FloatArray:
             return reached(x, change, name) if self.on == "value" else np.asarray(action[name], dtype=float)
 
-        left = sum(float(c) * term(name) for name, c in self.coefficients.items())
-        right = float(self.constant)
-        if self.relation == "==":
-            return np.asarray(equal(left, right))
-        return np.asarray(less_equal(left, right) if self.relation == "<=" else less_equal(right, left))
+        coefficients, constant, whole = self._terms
+        return compare(self.relation, sum(c * term(name) for name, c in coefficients.items()), constant, whole=whole)
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
-        return total({(self.on, name): float(c) for name, c in self.coefficients.items()}, self.relation, self.constant)
+        coefficients, constant, whole = self._terms
+        return total({(self.on, name): c for name, c in coefficients.items()}, self.relation, constant, whole=whole)
 
     def describe(self) -> str:
         parts = [f"{c:g}·{name}" for name, c in self.coefficients.items()]

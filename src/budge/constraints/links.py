@@ -15,14 +15,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from budge.constraints.base import BoolArray, FloatArray, Values
-from budge.expressions import All, Formula, Linear, Row, Some
+from budge.expressions import All, Formula, Linear, Row, Some, common_denominator
 from budge.expressions.tolerance import equal, less_equal
 from budge.features import Feature
 
 if TYPE_CHECKING:
     from budge.constraints.directional_linkage import DirectionalLinkage
 
-__all__ = ["follows", "induced", "target_rows"]
+__all__ = ["follows", "induced", "target_rows", "whole_scale"]
+
+
+def whole_scale(target: Feature, links: Sequence[DirectionalLinkage]) -> int | None:
+    """Return what makes the changes induced on a target whole; None where one of them is real."""
+    if not target.discrete or not all(link.counts([link.source]) for link in links):
+        return None
+    return common_denominator(float(link.targets[target.name]) for link in links)
 
 
 def induced(target: str, links: Sequence[DirectionalLinkage], x: Values, action: Values) -> tuple[FloatArray, FloatArray]:
@@ -40,19 +47,21 @@ def follows(target: Feature, links: Sequence[DirectionalLinkage], x: Values, act
     low, high = induced(target.name, links, x, action)
     own, moved = np.asarray(action[target.name], dtype=float), np.asarray(change[target.name], dtype=float)
     start = np.asarray(x[target.name], dtype=float)
-    inside = less_equal(own + low, moved) & less_equal(moved, own + high)
+    scale = whole_scale(target, links)
+    whole, by = scale is not None, float(scale or 1)
+    least, most = by * (own + low), by * (own + high)
+    above, below = less_equal(least, by * moved, whole=whole), less_equal(by * moved, most, whole=whole)
+    inside = above & below
     policy = links[0].on_exceed if links else "allow"
     if policy == "allow":
         return np.asarray(inside)
     floor, ceiling = target.reach(start)
     after = start + moved
-    kept = (less_equal(floor, after) & less_equal(after, ceiling)) | np.isnan(start)  # a missing value has no bounds to pass
+    counted = target.discrete
+    kept = less_equal(floor, after, whole=counted) & less_equal(after, ceiling, whole=counted)
+    kept = kept | np.isnan(start)  # a missing value has no bounds to pass
     if policy == "clip":  # what would pass a bound stops at it
-        inside = (
-            inside
-            | (equal(after, ceiling) & less_equal(moved, own + high))
-            | (equal(after, floor) & less_equal(own + low, moved))
-        )
+        inside = inside | (equal(after, ceiling, whole=counted) & below) | (equal(after, floor, whole=counted) & above)
     return np.asarray(inside & kept)
 
 
@@ -62,20 +71,25 @@ def target_rows(target: Feature, links: Sequence[DirectionalLinkage], x: Mapping
     floor, ceiling = (float(bound) for bound in target.reach(float(x[target.name])))
     start = float(x[target.name])
     policy = links[0].on_exceed if links and not np.isnan(start) else "allow"
+    scale = whole_scale(target, links)
+    whole, by = scale is not None, float(scale or 1)
     options: list[Formula] = []
     for branches in product(*(link.branches(target.name, x) for link in links)):
         guards: list[Formula] = [guard for branch in branches for guard in branch[0]]
         low, high = own, own
         for _, least, most in branches:
             low, high = low + least, high + most
-        between = All((Row(low - moved, "<="), Row(moved - high, "<=")))
+        above, below = Row(by * (low - moved), "<=", whole=whole), Row(by * (moved - high), "<=", whole=whole)
+        between = All((above, below))
         if policy == "clip":
-            at_top = All((Row(moved - Linear({}, ceiling - start), "=="), Row(moved - high, "<=")))
-            at_bottom = All((Row(moved - Linear({}, floor - start), "=="), Row(low - moved, "<=")))
+            at_top = All((Row(moved - Linear({}, ceiling - start), "==", whole=target.discrete), below))
+            at_bottom = All((Row(moved - Linear({}, floor - start), "==", whole=target.discrete), above))
             options.append(All((*guards, Some((between, at_top, at_bottom)))))
         else:
             options.append(All((*guards, between)))
     rows: Formula = options[0] if len(options) == 1 else Some(tuple(options))
     if policy == "allow":
         return rows
-    return All((rows, Row(moved - Linear({}, ceiling - start), "<="), Row(Linear({}, floor - start) - moved, "<=")))
+    top = Row(moved - Linear({}, ceiling - start), "<=", whole=target.discrete)
+    bottom = Row(Linear({}, floor - start) - moved, "<=", whole=target.discrete)
+    return All((rows, top, bottom))

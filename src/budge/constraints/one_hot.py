@@ -20,7 +20,6 @@ from budge.constraints.base import (
     Values,
     frozen,
     not_binary,
-    own_direction,
     reached,
     total,
     undeclared,
@@ -41,7 +40,7 @@ class OneHot(Constraint):
     Parameters
     ----------
     features
-        The dummies.
+        The dummies. A direction on one of them restricts that dummy: ``increase`` can switch it on, but not off.
     count, relation
         How many are on at the value reached: ``==`` (default), ``<=`` or ``>=``.
 
@@ -71,7 +70,6 @@ class OneHot(Constraint):
         found = undeclared(self.features, features, "features") + not_binary(
             self.features, features, "features", "a one-hot group"
         )
-        found += own_direction(self.features, features, "features")
         if len(self.features) < 2:
             found.append(Problem("features", "a one-hot group needs at least two dummies", list(self.features)))
         elif isinstance(self.count, bool) or not isinstance(self.count, int) or not 1 <= self.count <= len(self.features):
@@ -99,7 +97,7 @@ class OneHot(Constraint):
         return Configurations(self.features, values)
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
-        return total({("value", name): 1.0 for name in self.features}, self.relation, self.count)
+        return total({("value", name): 1.0 for name in self.features}, self.relation, self.count, whole=True)
 
     def describe(self) -> str:
         how = {"==": "exactly", "<=": "at most", ">=": "at least"}[self.relation]

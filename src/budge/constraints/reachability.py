@@ -114,12 +114,20 @@ class Reachability(Constraint):
             return np.ones(len(self.values), dtype=bool)
         return np.array(self.reachable[start], dtype=bool)
 
+    def _same(self, values: FloatArray, table: FloatArray) -> BoolArray:
+        """Return where values are the listed ones, feature by feature along the last axis."""
+        columns = [equal(values[..., j], table[..., j], whole=self.counts([name])) for j, name in enumerate(self.features)]
+        return np.stack(np.broadcast_arrays(*columns), axis=-1)
+
+    def stands_at(self, values: FloatArray) -> BoolArray:
+        """Return whether each row of values is a listed one."""
+        return np.asarray(self._same(values[:, None, :], self.table()).all(axis=-1).any(axis=-1))
+
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
         table = self.table()
         after = np.stack(np.broadcast_arrays(*(reached(x, change, name) for name in self.features)), axis=-1)
         now = np.stack(np.broadcast_arrays(*(np.asarray(x[name], dtype=float) for name in self.features)), axis=-1)
-        to = equal(after[..., None, :], table).all(axis=-1)  # (..., k)
-        at = equal(now[..., None, :], table).all(axis=-1)
+        to, at = self._same(after[..., None, :], table).all(axis=-1), self._same(now[..., None, :], table).all(axis=-1)  # (..., k)
         step = np.ones((len(table), len(table))) if self.reachable is None else np.array(self.reachable, dtype=float)
         open_to = np.where(np.asarray(at.any(axis=-1))[..., None], at.astype(float) @ step > 0.5, True)
         return np.asarray((to & open_to).any(axis=-1))
@@ -127,13 +135,13 @@ class Reachability(Constraint):
     def configurations(self, x: Mapping[str, float]) -> Configurations | None:
         table = self.table()
         now = np.array([float(x[name]) for name in self.features])
-        found = np.flatnonzero(equal(now, table).all(axis=-1))
+        found = np.flatnonzero(self._same(now, table).all(axis=-1))
         return Configurations(self.features, table[self._allowed(int(found[0]) if len(found) else None)])
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         listed = self.configurations(x)
         assert listed is not None
-        return OneOf(tuple(("value", name) for name in self.features), listed.values) if len(listed.values) else Truth(False)
+        return OneOf(tuple(("value", name) for name in self.features), listed.values, self.counts(self.features)) if len(listed.values) else Truth(False)
 
     def describe(self) -> str:
         group = ", ".join(self.features)

@@ -39,6 +39,11 @@ class Rule(Constraint):
         """The parsed expression."""
         return parse(self.expression)
 
+    @cached_property
+    def bound(self) -> Expression:
+        """The expression over the declared features: levels are codes, whole numbers compare exactly."""
+        return self.parsed.bind(self.levels, self.integers)
+
     @property
     def scope(self) -> tuple[str, ...]:
         return tuple(sorted(self.parsed.names()))
@@ -57,11 +62,11 @@ class Rule(Constraint):
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        return np.asarray(self.parsed.evaluate(environment(x, action, change), levels=self.levels), dtype=bool)
+        return np.asarray(self.bound.evaluate(environment(x, action, change)), dtype=bool)
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         given = {**{("before", name): value for name, value in x.items()}, **(known or {})}
-        return self.parsed.formula(given, levels=self.levels)
+        return self.bound.formula(given)
 
     def to_spec(self) -> dict[str, Any]:
         return {self.kind: self.expression} if self.name is None else super().to_spec()

@@ -46,6 +46,11 @@ class Switch(Constraint):
         """The parsed condition."""
         return parse(self.when)
 
+    @cached_property
+    def bound(self) -> Expression:
+        """The condition over the declared features: levels are codes, whole numbers compare exactly."""
+        return self.condition.bind(self.levels, self.integers)
+
     @property
     def scope(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*sorted(self.condition.names()), *self.targets)))
@@ -71,7 +76,7 @@ class Switch(Constraint):
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        on = np.asarray(self.condition.evaluate(environment(x, action, change), levels=self.levels), dtype=bool)
+        on = np.asarray(self.bound.evaluate(environment(x, action, change)), dtype=bool)
         still = [np.asarray(equal(np.asarray(action[name], dtype=float), 0.0)) for name in self.targets]
         frozen_all, moved_all, moved_any = np.array(True), np.array(True), np.array(False)
         for rests in still:
@@ -81,7 +86,7 @@ class Switch(Constraint):
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         given = {**{("before", name): value for name, value in x.items()}, **(known or {})}
-        on = self.condition.formula(given, levels=self.levels)
+        on = self.bound.formula(given)
         if on is None:
             return None
         own = [Linear({("action", name): 1.0}, 0.0) for name in self.targets]

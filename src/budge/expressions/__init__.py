@@ -16,6 +16,7 @@ from .levels import Levels
 from .linear import Linear
 from .nodes import LAYERS, Var, quote
 from .tolerance import TOLERANCE, close, compare, equal, greater, greater_equal, less, less_equal, not_equal
+from .whole import common_denominator, fraction
 
 __all__ = [
     "LAYERS",
@@ -33,9 +34,11 @@ __all__ = [
     "Var",
     "all_of",
     "close",
+    "common_denominator",
     "compare",
     "equal",
     "formula_vars",
+    "fraction",
     "greater",
     "greater_equal",
     "holds",

@@ -153,13 +153,12 @@ class Evaluation:
             case Compare(first, rest):
                 values = [self.number(n, active) for n in (first, *(operand for _, operand in rest))]
                 relations = [operator if want else FLIP[operator] for operator, _ in rest]
-                truths = [compare(r, a, b) for r, (a, b) in zip(relations, pairwise(values))]
+                truths = [compare(r, a, b, whole=node.whole) for r, (a, b) in zip(relations, pairwise(values))]
                 return np.asarray(_fold(np.logical_and if want else np.logical_or, truths))
             case Member(item, options, negated):
                 found = self.number(item, active)
-                if want is not negated:
-                    return np.asarray(_fold(np.logical_or, [equal(found, self.number(option)) for option in options]))
-                return np.asarray(_fold(np.logical_and, [not_equal(found, self.number(option)) for option in options]))
+                same, join = (equal, np.logical_or) if want is not negated else (not_equal, np.logical_and)
+                return np.asarray(_fold(join, [same(found, self.number(option), whole=node.whole) for option in options]))
             case Call("where", (condition, a, b)):
                 chosen = self.truth(condition, True, active)
                 first_active = chosen if active is None else chosen & active

@@ -20,8 +20,9 @@ from .levels import NO_LEVELS, Levels, Yield, levels_of, resolve, yielded
 from .linear import Linear
 from .nodes import Call, Listing, Name, Node, Text, Var, render, walk
 from .partial import Partial
-from .ranges import is_whole, range_of
+from .ranges import range_of
 from .statics import inspect, is_truth
+from .whole import is_whole, make_whole
 
 __all__ = ["Expression", "parse"]
 
@@ -171,6 +172,16 @@ class Expression:
     def integral(self, integer_vars: Collection[Var]) -> bool:
         """Whether the results are provably whole numbers, given the variables that are."""
         return is_whole(self.node, integer_vars)
+
+    def bind(self, levels: Levels, integers: Collection[Var]) -> Expression:
+        """Return the expression with codes in place of levels, in which whole numbers compare exactly.
+
+        Parameters
+        ----------
+        levels, integers :
+            The levels of categories, and the variables that are whole numbers.
+        """
+        return Expression(make_whole(self._resolved(levels), integers), self.text)
 
     def _resolved(self, levels: Levels, result: Yield | None = None) -> Node:
         if not levels and not self.has_levels:

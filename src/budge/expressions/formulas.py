@@ -41,12 +41,14 @@ class Row:
     """``linear relation 0``, with relation one of ``<= < == != >= >``.
 
     ``right`` is the side that was moved over, if that is known: the tolerance is measured against both sides as written.
-    By default it is the constant, so that ``Σ terms`` is compared with ``-const``.
+    By default it is the constant, so that ``Σ terms`` is compared with ``-const``. ``whole``: every term and the constant are
+    whole numbers, so that both sides compare exactly.
     """
 
     linear: Linear
     relation: str
     right: Linear | None = field(default=None, compare=False, repr=False)
+    whole: bool = field(default=False, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -81,10 +83,11 @@ class Truth:
 
 @dataclass(frozen=True, eq=False)
 class OneOf:
-    """The variables jointly take one of the rows of the table."""
+    """The variables jointly take one of the rows of the table; ``whole``: all of them are whole numbers."""
 
     vars: tuple[Var, ...]
     table: npt.NDArray[np.float64]
+    whole: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", np.asarray(self.table, dtype=float).reshape(-1, len(self.vars)))
@@ -125,7 +128,7 @@ def _join(parts: Iterable[Formula], kind: type[All] | type[Some]) -> Formula:
     return kept[0] if len(kept) == 1 else kind(tuple(kept))
 
 
-def row(linear: Linear, relation: str, right: Linear | None = None) -> Formula:
+def row(linear: Linear, relation: str, right: Linear | None = None, *, whole: bool = False) -> Formula:
     """``linear relation 0`` without NaN or infinities: where those decide, the rest of the row has no say.
 
     Open variables are finite numbers, so an infinite constant settles a row, and a missing number makes it false.
@@ -133,14 +136,14 @@ def row(linear: Linear, relation: str, right: Linear | None = None) -> Formula:
     # A variable that cancels is no longer open, so a side that still holds it is of no use.
     right = right if right is not None and right.vars <= linear.vars and right.is_finite else None
     if not linear.vars:
-        return Truth(holds(Row(linear, relation, right), {}))
+        return Truth(holds(Row(linear, relation, right, whole), {}))
     missing = np.logical_or.reduce(np.broadcast_arrays(*(np.isnan(c) for c in (linear.const, *linear.terms.values()))))
     settled = missing | np.isinf(linear.const)
     if not settled.any():
-        return Row(linear, relation, right)
+        return Row(linear, relation, right, whole)
     verdict = compare(relation, np.where(missing, np.nan, linear.const), 0.0)
     clean = Linear({var: np.where(settled, 0.0, c) for var, c in linear.terms.items()}, np.where(settled, 0.0, linear.const))
-    kept = Row(clean, relation) if clean.vars else Truth(False)
+    kept = Row(clean, relation, whole=whole) if clean.vars else Truth(False)
     return some_of([Truth(settled & verdict), all_of([Truth(~settled), kept])])
 
 
@@ -161,8 +164,9 @@ def negate(formula: Formula) -> Formula:
             return all_of(map(negate, parts))
         case Truth(value):
             return Truth(np.logical_not(value))
-        case OneOf(names, table):
-            return all_of(some_of(Row(Linear.of(var) - float(v), "!=") for var, v in zip(names, row)) for row in table)
+        case OneOf(names, table, whole):
+            pairs = [[(Linear.of(var) - float(v)) for var, v in zip(names, row)] for row in table]
+            return all_of(some_of(Row(form, "!=", whole=whole) for form in forms) for forms in pairs)
 
 
 def formula_vars(formula: Formula) -> frozenset[Var]:
@@ -185,49 +189,50 @@ def substitute(formula: Formula, known: Env) -> Formula:
             if linear.vars <= set(known):
                 return Truth(holds(formula, known))
             right = formula.right
-            return row(linear.substitute(known), relation, None if right is None else right.substitute(known))
+            return row(linear.substitute(known), relation, None if right is None else right.substitute(known), whole=formula.whole)
         case All(parts):
             return all_of(substitute(part, known) for part in parts)
         case Some(parts):
             return some_of(substitute(part, known) for part in parts)
-        case OneOf(names, table):
-            return _substitute_table(names, table, known)
+        case OneOf():
+            return _substitute_table(formula, known)
         case _:
             return formula
 
 
-def _substitute_table(names: tuple[Var, ...], table: npt.NDArray[np.float64], known: Env) -> Formula:
+def _substitute_table(listed: OneOf, known: Env) -> Formula:
+    names, table, whole = listed.vars, listed.table, listed.whole
     given = [i for i, var in enumerate(names) if var in known]
     if not given:
-        return OneOf(names, table)
+        return listed
     values = Evaluation(known, needs=[names[i] for i in given]).env
-    fits = [np.asarray(np.logical_and.reduce([equal(values[names[i]], row[i]) for i in given])) for row in table]
+    fits = [np.asarray(np.logical_and.reduce([equal(values[names[i]], row[i], whole=whole) for i in given])) for row in table]
     left = [i for i in range(len(names)) if i not in given]
     if not left:
         return Truth(np.logical_or.reduce(fits)) if fits else Truth(False)
     rest = tuple(names[i] for i in left)
     if all(fit.all() or not fit.any() for fit in fits):
         rows = [row[left] for row, fit in zip(table, fits) if fit.all()]
-        return OneOf(rest, np.array(rows)) if rows else Truth(False)
-    return some_of(all_of((Truth(fit), OneOf(rest, row[left]))) for row, fit in zip(table, fits) if fit.any())
+        return OneOf(rest, np.array(rows), whole) if rows else Truth(False)
+    return some_of(all_of((Truth(fit), OneOf(rest, row[left], whole))) for row, fit in zip(table, fits) if fit.any())
 
 
 def holds(formula: Formula, env: Env, *, tol: float = TOLERANCE) -> Truths:
     """Where the formula holds, up to ``tol`` times the larger side of a row (at least 1)."""
     match formula:
-        case Row(linear, relation, right):
+        case Row(linear, relation, right, whole):
             if right is None:
-                return compare(relation, Linear(linear.terms, 0.0).evaluate(env), -np.asarray(linear.const), tol=tol)
-            return compare(relation, (linear + right).evaluate(env), right.evaluate(env), tol=tol)
+                return compare(relation, Linear(linear.terms, 0.0).evaluate(env), -np.asarray(linear.const), tol=tol, whole=whole)
+            return compare(relation, (linear + right).evaluate(env), right.evaluate(env), tol=tol, whole=whole)
         case All(parts):
             return np.asarray(np.logical_and.reduce(np.broadcast_arrays(True, *(holds(part, env, tol=tol) for part in parts))))
         case Some(parts):
             return np.asarray(np.logical_or.reduce(np.broadcast_arrays(False, *(holds(part, env, tol=tol) for part in parts))))
         case Truth(value):
             return np.asarray(value)
-        case OneOf(names, table):
+        case OneOf(names, table, whole):
             values = Evaluation(env, needs=names)
             total: Truths = np.zeros(values.shape, dtype=bool)
             for row in table:
-                total = total | np.logical_and.reduce([equal(values.env[var], v, tol=tol) for var, v in zip(names, row)])
+                total = total | np.logical_and.reduce([equal(values.env[var], v, tol=tol, whole=whole) for var, v in zip(names, row)])
             return np.asarray(total)

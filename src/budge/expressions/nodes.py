@@ -96,10 +96,11 @@ class Power(Node):
 
 @dataclass(frozen=True)
 class Compare(Node):
-    """``first < a <= b …``: every neighbouring pair compares so."""
+    """``first < a <= b …``: every neighbouring pair compares so; `whole`: every operand is a whole number."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
+    whole: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,7 @@ class Member(Node):
     item: Node
     values: tuple[Node, ...]
     negated: bool
+    whole: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)

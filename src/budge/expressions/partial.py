@@ -101,15 +101,15 @@ class Partial:
             case Compare(first, rest):
                 operands = [first, *(operand for _, operand in rest)]
                 relations = [operator if want else FLIP[operator] for operator, _ in rest]
-                rows = [self.compare(r, a, b) for r, (a, b) in zip(relations, pairwise(operands))]
+                rows = [self.compare(r, a, b, node.whole) for r, (a, b) in zip(relations, pairwise(operands))]
                 return _join(rows, all_of if want else some_of)
             case Member(Name(layer, name), values, negated) if want is not negated:
-                return OneOf(((layer, name),), np.array([[Evaluation({}).number(value)] for value in values], dtype=float))
+                table = np.array([[Evaluation({}).number(value)] for value in values], dtype=float)
+                return OneOf(((layer, name),), table, node.whole)
             case Member(item, values, negated):
                 inside = want is not negated
-                return _join(
-                    [self.compare("==" if inside else "!=", item, value) for value in values], some_of if inside else all_of
-                )
+                rows = [self.compare("==" if inside else "!=", item, value, node.whole) for value in values]
+                return _join(rows, some_of if inside else all_of)
             case Call("where", (condition, a, b)) if is_truth(node):
                 chosen, yes, no = self.formula(condition), self.formula(a, want), self.formula(b, want)
                 if chosen is None or yes is None or no is None:
@@ -118,18 +118,18 @@ class Partial:
             case _:
                 return self.compare("!=" if want else "==", node, Number(0.0))
 
-    def compare(self, relation: str, left: Node, right: Node) -> Formula | None:
-        """``left relation right`` as a formula."""
+    def compare(self, relation: str, left: Node, right: Node, whole: bool = False) -> Formula | None:
+        """``left relation right`` as a formula; `whole`: both sides are whole numbers."""
         if self.is_known(left) and self.is_known(right):
-            return self.formula(Compare(left, ((relation, right),)))
+            return self.formula(Compare(left, ((relation, right),), whole=whole))
         pieces = self.pieces(Sum(left, (("-", right),)))
         if pieces is not None:
-            return _compare_pieces(relation, *pieces, self.moved(left, right))
-        sides = self.cases(left), self.cases(right)
+            return _compare_pieces(relation, *pieces, self.moved(left, right), whole)
+        sides = self.cases(left, whole), self.cases(right, whole)
         if sides[0] is None or sides[1] is None or len(sides[0]) * len(sides[1]) > MAX_CASES:
             return None
         pairs = product(sides[0], sides[1])
-        found = some_of(all_of([guard_a, guard_b, row(a - b, relation, b)]) for (guard_a, a), (guard_b, b) in pairs)
+        found = some_of(all_of([guard_a, guard_b, row(a - b, relation, b, whole=whole)]) for (guard_a, a), (guard_b, b) in pairs)
         return found if _rows(found) <= MAX_ROWS else None
 
     def moved(self, left: Node, right: Node) -> Linear | None:
@@ -173,8 +173,8 @@ class Partial:
                 return None
 
     @once
-    def cases(self, node: Node) -> list[Case] | None:
-        """The node as linear forms, each with the condition under which it applies."""
+    def cases(self, node: Node, whole: bool = False) -> list[Case] | None:
+        """The node as linear forms, each with the condition under which it applies; `whole`: they are whole numbers."""
         linear = self.linear(node)
         if linear is not None:
             return [(YES, linear)]
@@ -182,27 +182,27 @@ class Partial:
             return _guarded(self.formula(node), [(YES, Linear({}, 1.0))], [(YES, Linear({}, 0.0))])
         match node:
             case Negate(operand):
-                inner = self.cases(operand)
+                inner = self.cases(operand, whole)
                 return None if inner is None else [(guard, -form) for guard, form in inner]
             case Sum(first, rest) | Product(first, rest):
-                total = self.cases(first)
+                total = self.cases(first, whole)
                 for operator, operand in rest:
-                    total = _cross(operator, total, self.cases(operand))
+                    total = _cross(operator, total, self.cases(operand, whole))
                 return total
             case Call("where", (condition, a, b)):
-                return _guarded(self.formula(condition), self.cases(a), self.cases(b))
+                return _guarded(self.formula(condition), self.cases(a, whole), self.cases(b, whole))
             case Call("abs", (operand,)):
-                return self.cases(Call("max", (operand, Negate(operand))))
+                return self.cases(Call("max", (operand, Negate(operand))), whole)
             case Call("clip", (value, low, high)):
-                return self.cases(Call("min", (Call("max", (value, low)), high)))
+                return self.cases(Call("min", (Call("max", (value, low)), high)), whole)
             case Call(("min" | "max") as kind, arguments):
-                return self.extremes(">=" if kind == "max" else "<=", arguments)
+                return self.extremes(">=" if kind == "max" else "<=", arguments, whole)
             case _:
                 return None
 
-    def extremes(self, relation: str, arguments: tuple[Node, ...]) -> list[Case] | None:
+    def extremes(self, relation: str, arguments: tuple[Node, ...], whole: bool) -> list[Case] | None:
         """The cases of ``max`` (relation ``>=``) or ``min``: each argument, where it stands so to all others."""
-        options = [self.cases(argument) for argument in arguments]
+        options = [self.cases(argument, whole) for argument in arguments]
         sizes = [len(option) for option in options if option is not None]
         if len(sizes) < len(options) or np.prod(sizes, dtype=float) * len(options) > MAX_CASES:
             return None
@@ -210,7 +210,7 @@ class Partial:
         for chosen in product(*(option for option in options if option is not None)):
             common = all_of(guard for guard, _ in chosen)
             for i, (_, form) in enumerate(chosen):
-                rows = [row(form - other, relation) for j, (_, other) in enumerate(chosen) if j != i]
+                rows = [row(form - other, relation, whole=whole) for j, (_, other) in enumerate(chosen) if j != i]
                 found.append((all_of([common, *rows]), form))
         return _possible(found)
 
@@ -247,14 +247,14 @@ def _join(parts: list[Formula | None], join: Callable[[list[Formula]], Formula])
     )
 
 
-def _compare_pieces(relation: str, kind: str, forms: list[Linear], right: Linear | None) -> Formula:
+def _compare_pieces(relation: str, kind: str, forms: list[Linear], right: Linear | None, whole: bool) -> Formula:
     if kind == "=":
-        return row(forms[0], relation, right)
+        return row(forms[0], relation, right, whole=whole)
     if relation == "==":
-        return all_of([_compare_pieces(r, kind, forms, right) for r in ("<=", ">=")])
+        return all_of([_compare_pieces(r, kind, forms, right, whole) for r in ("<=", ">=")])
     if relation == "!=":
-        return some_of([_compare_pieces(r, kind, forms, right) for r in ("<", ">")])
-    rows = [row(form, relation, right) for form in forms]
+        return some_of([_compare_pieces(r, kind, forms, right, whole) for r in ("<", ">")])
+    rows = [row(form, relation, right, whole=whole) for form in forms]
     return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
 
 

@@ -7,7 +7,7 @@ are correctly rounded and hence monotone; the others are widened by a few units 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -30,14 +30,13 @@ from .nodes import (
     Power,
     Product,
     Sum,
-    Text,
     Var,
     walk,
 )
 from .statics import is_truth
 from .tolerance import compare
 
-__all__ = ["Range", "is_whole", "range_of"]
+__all__ = ["Range", "range_of"]
 
 Range = tuple[float, float]
 INF = math.inf
@@ -118,12 +117,13 @@ class _Ranges:
                 return all(truths) if (operator == "and") is want else any(truths)
             case Compare(first, rest):
                 ranges = [self.of(n) for n in (first, *(operand for _, operand in rest))]
-                pairs = [_comparable(op if want else FLIP[op], a, b) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
+                pairs = [_comparable(op if want else FLIP[op], a, b, node.whole) for (op, _), a, b in zip(rest, ranges, ranges[1:])]
                 return all(pairs) if want else any(pairs)
             case Member(item, values, negated):
                 inside = self.of(item)
                 pairs = [
-                    _comparable("==" if want is not negated else "!=", inside, self.of(_as_number(value))) for value in values
+                    _comparable("==" if want is not negated else "!=", inside, self.of(_as_number(value)), node.whole)
+                    for value in values
                 ]
                 return any(pairs) if want is not negated else all(pairs)
             case _:
@@ -144,16 +144,17 @@ class _Ranges:
         return True
 
 
-def _comparable(relation: str, a: Range, b: Range) -> bool:
+def _comparable(relation: str, a: Range, b: Range, whole: bool) -> bool:
     match relation:
         case "<" | "<=":
-            return bool(compare(relation, a[0], b[1]))
+            return bool(compare(relation, a[0], b[1], whole=whole))
         case ">" | ">=":
-            return bool(compare(relation, a[1], b[0]))
+            return bool(compare(relation, a[1], b[0], whole=whole))
         case "==":
-            return bool(compare("<=", a[0], b[1]) and compare("<=", b[0], a[1]))
+            return bool(compare("<=", a[0], b[1], whole=whole) and compare("<=", b[0], a[1], whole=whole))
         case _:
-            return bool(compare("!=", a[0], b[1]) or compare("!=", a[1], b[0]) or a[0] != a[1])
+            ends = (compare("!=", a[0], b[1], whole=whole), compare("!=", a[1], b[0], whole=whole))
+            return bool(any(ends) or a[0] != a[1])
 
 
 def _as_number(node: Node) -> Node:
@@ -266,37 +267,3 @@ _FUNCTIONS: dict[str, Callable[..., Range]] = {
     "sqrt": _monotone(np.sqrt, (0.0, INF), floor=0.0),
     "clip": lambda a, low, high: _least(_greatest(a, low), high),
 }
-
-
-def is_whole(node: Node, integers: Collection[Var]) -> bool:
-    """Whether every result that is a finite number is provably a whole one."""
-    if is_truth(node):
-        return True
-    match node:
-        case Number(value):
-            return value.is_integer()
-        case Name(layer, name):
-            return (layer, name) in integers
-        case Negate(operand):
-            return is_whole(operand, integers)
-        case Sum(first, rest):
-            return is_whole(first, integers) and all(is_whole(operand, integers) for _, operand in rest)
-        case Product(first, rest):
-            whole = is_whole(first, integers)
-            for operator, operand in rest:
-                whole = operator == "//" or (operator in "*%" and whole and is_whole(operand, integers))
-            return whole
-        case Power(base, Number(exponent)):
-            return exponent >= 0 and exponent.is_integer() and is_whole(base, integers)
-        case Call("round", arguments):
-            return len(arguments) == 1 or (
-                isinstance(arguments[1], Number) and (arguments[1].value <= 0 or is_whole(arguments[0], integers))
-            )
-        case Call("where", (_, *arguments)) | Call("abs" | "min" | "max" | "clip", arguments):
-            return all(is_whole(argument, integers) for argument in arguments)
-        case Call("categorical", (Listing(items), _)):
-            return all(not isinstance(item, Number) or item.value.is_integer() for item in items)
-        case Call(function):
-            return function in DISTRIBUTIONS and DISTRIBUTIONS[function].whole
-        case _:
-            return isinstance(node, Text)  # a level stands for its code

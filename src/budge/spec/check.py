@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.constraints import Constraint, DirectionalLinkage
-from budge.errors import BudgeError
+from budge.errors import BudgeError, DrawError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.parts import Part
@@ -95,7 +95,7 @@ def _parts(
 ) -> tuple[tuple[PartReport, ...], tuple[Clash, ...], list[int | None]]:
     """The parts as typical rows see them, what clashes, and how many points each row can reach (None: not to be listed)."""
     from budge.reach.clash import clash
-    from budge.reach.prepare import prepare_part
+    from budge.reach.prepare import prepare
 
     place = {f.name: j for j, f in enumerate(im.features)}
     reports, totals = [], [1 if not im.effects else None] * len(rows)
@@ -109,13 +109,12 @@ def _parts(
                 x = dict(zip(part.names, start.tolist()))
                 try:
                     if start.tobytes() not in known:
-                        known[start.tobytes()] = prepare_part(part, x, im.measure)
+                        known[start.tobytes()] = prepare(part, x, im.measure)[0][1]
                     prepared = known[start.tobytes()]
-                    report = _seen(report, prepared)
-                    if prepared.empty:
+                    report = _seen(report, prepared, _measures_differ(part, x, im.measure, prepared))
+                    if prepared.empty[0]:
                         clashing.setdefault(clash(part, x) or (f"part {', '.join(part.names)}",), []).append(labels[i])
-                    endless = prepared.continuous and not prepared.only_stays
-                    size = None if endless else prepared.size
+                    size = None if prepared.endless[0] else prepared.sizes[0]
                 except BudgeError as error:
                     report, size = replace(report, problem=str(error)), None
                 before = totals[i]
@@ -125,21 +124,46 @@ def _parts(
     return tuple(reports), clashes, totals
 
 
-def _seen(report: PartReport, prepared: Any) -> PartReport:
-    size = prepared.size
+def _measures_differ(part: Part, x: dict[str, float], measure: str, prepared: Any) -> bool | None:
+    """Return whether the two measures differ at this start; None where that needs a volume which is not known.
+
+    A part that cannot be drawn without that volume raises. The other measure is advised only if the part can be drawn under it.
+    """
+    from budge.reach.prepare import prepare
+    from budge.reach.streams import Stream, keys_of
+
+    try:
+        return bool(prepared.measures_differ[0])
+    except DrawError as error:
+        volume = measure == "volume"
+        try:
+            one = prepare(part, x, "configuration")[0][1] if volume else prepared
+            one.draw(np.zeros(1, dtype=np.intp), Stream(keys_of(("check",), np.zeros((1, 1)))), 0, 1)
+        except DrawError:
+            raise error from None
+        if not volume:
+            return None
+        (problem,) = error.problems
+        raise DrawError(problem.what, where=problem.where, got=problem.got, remedy=f"{problem.remedy}, or use measure: configuration") from None
+
+
+def _seen(report: PartReport, prepared: Any, differ: bool | None) -> PartReport:
+    size = prepared.sizes[0]
     return replace(
         report,
         sizes=(*report.sizes, size) if size is not None else report.sizes,
         methods=tuple(dict.fromkeys((*report.methods, prepared.method))),
-        continuous=report.continuous or bool(prepared.continuous and not prepared.only_stays),
-        exact=report.exact and bool(prepared.exact),
-        measures_differ=report.measures_differ or bool(getattr(prepared, "measures_differ", False)),
+        continuous=report.continuous or bool(prepared.endless[0]),
+        exact=report.exact and not prepared.approximate[0],
+        measures_differ=report.measures_differ or bool(differ),
+        measures_unknown=report.measures_unknown or differ is None,
     )
 
 
 def _restricts(im: InteractionModel, constraint: Constraint, values: FloatArray, sizes: dict[bytes, int | None]) -> bool:
     """Whether the constraint excludes anything that the rest of its part allows: by counting, or by draws; in doubt, yes."""
-    from budge.reach.prepare import prepare_part
+    from budge.reach.prepare import prepare
+    from budge.reach.streams import Stream, keys_of
 
     place = {f.name: j for j, f in enumerate(im.features)}
     if isinstance(constraint, DirectionalLinkage):  # it excludes nothing: it moves its targets, if its source moves
@@ -150,21 +174,22 @@ def _restricts(im: InteractionModel, constraint: Constraint, values: FloatArray,
         return True  # nothing moves, so that nothing can be told
     rest = Part(part.features, tuple(c for c in part.constraints if c is not constraint), part.links)
     unlike = np.unique(values[:, [place[name] for name in part.names]], axis=0)
-    rng = np.random.default_rng(0)
     for start in unlike[np.linspace(0, len(unlike) - 1, min(IDLE_STARTS, len(unlike))).astype(int)]:
         x = dict(zip(part.names, start.tolist()))
         try:
-            loose = prepare_part(rest, x, "configuration")
-            if loose.empty:
+            loose = prepare(rest, x, "configuration")[0][1]
+            if loose.empty[0]:
                 continue
-            if loose.size is not None and not loose.continuous:
+            if loose.sizes[0] is not None and not loose.endless[0]:
                 key = repr(part.names).encode() + start.tobytes()
                 if key not in sizes:
-                    sizes[key] = prepare_part(part, x, "configuration").size
-                if sizes[key] != loose.size:
+                    sizes[key] = prepare(part, x, "configuration")[0][1].sizes[0]
+                if sizes[key] != loose.sizes[0]:
                     return True
-            elif not part.feasible(x, dict(zip(part.names, loose.draw(rng, TRIES).T))).all():
-                return True
+            else:
+                drawn = loose.draw(np.zeros(1, dtype=np.intp), Stream(keys_of(part.names, start[None, :])), 0, TRIES)
+                if not part.feasible(x, dict(zip(part.names, drawn))).all():
+                    return True
         except BudgeError:
             return True
     return False

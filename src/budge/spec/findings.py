@@ -54,6 +54,7 @@ class PartReport:
     effects: bool = False
     exact: bool = True
     measures_differ: bool = False
+    measures_unknown: bool = False  # a volume that decides it is not known
     problem: str = ""
 
     def __str__(self) -> str:
@@ -72,7 +73,7 @@ class PartReport:
         noun = "" if not self.sizes else " configuration" if high == 1 else " configurations"
         more = ", each with continuous coordinates" if self.continuous else ""
         more += ", then effects" if self.effects else ""
-        law = "" if self.exact else "; draws are approximate (MCMC)"
+        law = "" if self.exact else "; draws are approximate"
         return f"{', '.join(self.names)}: {size}{noun}{more}; drawn by {' or '.join(self.methods)}{law}"
 
 
@@ -114,14 +115,19 @@ class CheckReport:
             *(f"  {p}" for p in moving),
         ]
         lines.append(self._exact())
-        uneven = [", ".join(p.names) for p in self.parts if p.measures_differ]
-        if uneven:
-            lines.append(f"The measures `configuration` and `volume` differ here (this spec: {self.measure}):")
-            lines += [f"  {names}" for names in uneven]
-        else:
-            lines.append("The measures `configuration` and `volume` agree at these rows.")
+        lines += self._measures()
         lines += ["Warnings:", *(f"  {w}" for w in self.warnings)] if self.warnings else []
         return "\n".join(printable(line) for line in lines)
+
+    def _measures(self) -> list[str]:
+        uneven = [f"  {', '.join(p.names)}" for p in self.parts if p.measures_differ]
+        unknown = [f"  {', '.join(p.names)}" for p in self.parts if not p.measures_differ and (p.measures_unknown or p.problem)]
+        lines = []
+        if uneven:
+            lines += [f"The measures `configuration` and `volume` differ here (this spec: {self.measure}):", *uneven]
+        if unknown:
+            lines += [f"Whether the measures `configuration` and `volume` differ here is not known (this spec: {self.measure}):", *unknown]
+        return lines or ["The measures `configuration` and `volume` agree at these rows."]
 
     def _exact(self) -> str:
         if self.effects:
@@ -132,9 +138,12 @@ class CheckReport:
             return f"Exact computation: yes, for all typical rows (median {self.points:,} reachable points)."
         if self.exact_starts:
             return f"Exact computation: for {self.exact_starts} of {self.starts} typical rows; the others are sampled."
-        why = (
-            "continuous features move" if any(p.continuous for p in self.parts) else f"more than {EXACT_UP_TO:,} reachable points"
-        )
+        if any(p.continuous for p in self.parts):
+            why = "continuous features move"
+        elif any(p.problem for p in self.parts):
+            why = "a part cannot be prepared"
+        else:
+            why = f"more than {EXACT_UP_TO:,} reachable points"
         return f"Exact computation: no, {why}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -163,7 +172,7 @@ class CheckReport:
                     "continuous": p.continuous,
                     "effects": p.effects,
                     "exact_draws": p.exact,
-                    "measures_differ": p.measures_differ,
+                    "measures_differ": p.measures_differ if p.measures_differ or not (p.measures_unknown or p.problem) else None,
                     "problem": p.problem or None,
                 }
                 for p in self.parts

@@ -77,6 +77,7 @@ def interaction_models(
     continuous: bool = False,
     effects: bool = False,
     max_constraints: int = 3,
+    directed: bool = False,
 ) -> InteractionModel:
     """A sound interaction model with one to `max_constraints` constraints of the given kinds.
 
@@ -92,9 +93,14 @@ def interaction_models(
         Whether some features have stochastic effects.
     max_constraints
         How many constraints at most.
+    directed
+        Whether dummies may have a direction of their own, which an ordinal or thermometer group cannot use.
     """
     wanted = draw(st.lists(st.sampled_from(list(kinds)), min_size=1, max_size=max_constraints))
     pool = _pool(draw, wanted, max_features, continuous)
+    if directed:
+        ways = st.sampled_from([None, "increase", "decrease"])
+        pool = [f.but(direction=draw(ways)) if f.type == "binary" else f for f in pool]
     policy = draw(st.sampled_from(["allow", "reject", "clip"]))
     found: list[Constraint] = []
     for kind in wanted:
@@ -165,8 +171,8 @@ def _dummies(draw: Draw, pool: Pool) -> tuple[str, ...] | None:
 
 
 def _one_hot(draw: Draw, pool: Pool, policy: str) -> Constraint | None:
-    names = _dummies(draw, pool)
-    return None if names is None else OneHot(names, draw(st.integers(1, len(names))), draw(RELATIONS))
+    names = _some(draw, [f for f in pool if f.type == "binary"], 2, 4)
+    return None if names is None else OneHot(tuple(names), draw(st.integers(1, len(names))), draw(RELATIONS))
 
 
 def _ordinal(draw: Draw, pool: Pool, policy: str) -> Constraint | None:
