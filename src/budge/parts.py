@@ -7,6 +7,7 @@ the sampler and the solver are compared with it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from budge.constraints import Constraint, DirectionalLinkage
 from budge.constraints.links import follows, induced
 from budge.effects import Effect, Latent
 from budge.errors import Problem, TooLargeError
-from budge.expressions.tolerance import equal, less_equal
+from budge.expressions.tolerance import equal, is_whole_number, less_equal, round_down, round_up
 from budge.features import Feature
 
 __all__ = ["Part", "link_order", "partition"]
@@ -73,8 +74,8 @@ class Part:
 
     @cached_property
     def order(self) -> tuple[str, ...]:
-        """The names, linkage sources before their targets."""
-        return link_order(self.names, self.links)
+        """The names, linkage sources before their targets, otherwise by name: whoever declares them."""
+        return link_order(sorted(self.names), self.links)
 
     @cached_property
     def own_read(self) -> frozenset[str]:
@@ -104,41 +105,46 @@ class Part:
             name = feature.name
             own = np.asarray(action[name], dtype=float)
             low, high = feature.moves(x[name])
-            good = good & less_equal(low, own) & less_equal(own, high)
-            if feature.discrete:
-                good = good & equal(own, np.round(own)) & equal(change[name], np.round(change[name]))
+            whole = feature.discrete
+            good = good & less_equal(low, own, whole=whole) & less_equal(own, high, whole=whole)
+            if whole:
+                good = good & is_whole_number(own) & is_whole_number(change[name])
             if name in self.links:
                 good = good & follows(feature, self.links[name], x, action, change)
             else:
-                good = good & equal(own, change[name])
+                good = good & equal(own, change[name], whole=whole)
         for constraint in self.constraints:
             good = good & constraint.mask(x, action, change)
         return np.asarray(good)
 
     def feasible(self, x: Mapping[str, Any], change: Mapping[str, FloatArray]) -> BoolArray:
         """Whether some action leads to each change: the definition of the action set."""
-        guessed = [name for name in self.order if self.split(name) == "guess"]
-        if not guessed:
+        spans = self.guesses(x)
+        if not spans:
             return self.holds(x, self.own_actions(x, change), change)
-        spans = []
-        for name in guessed:
+        good = np.zeros(np.broadcast_shapes(*(np.shape(c) for c in change.values())), dtype=bool)
+        for guess in product(*spans.values()):
+            good |= self.holds(x, self.own_actions(x, change, dict(zip(spans, guess))), change)
+        return good
+
+    def guesses(self, x: Mapping[str, Any]) -> dict[str, FloatArray]:
+        """Return the own actions to be tried for each feature whose own action is read and not told by its change."""
+        spans = {}
+        for name in (name for name in self.order if self.split(name) == "guess"):
             low, high = self.by_name[name].moves(x[name])
-            spans.append(np.arange(float(np.min(low)), float(np.max(high)) + 1.0))
-        tries = int(np.prod([len(s) for s in spans]))
+            spans[name] = np.arange(float(np.min(low)), float(np.max(high)) + 1.0)
+        tries = math.prod(len(span) for span in spans.values())
         if tries > MOST_GUESSES:
             raise TooLargeError(
                 "own actions cannot be told from the changes: too many would have to be tried",
                 where=f"part {', '.join(self.names)}",
                 got=tries,
-                remedy=f"make {guessed[0]} not actionable, or its linkage an equality",
+                remedy=f"make {next(iter(spans))} not actionable, or its linkage an equality",
             )
-        good = np.zeros(np.broadcast_shapes(*(np.shape(c) for c in change.values())), dtype=bool)
-        for guess in product(*spans):
-            good |= self.holds(x, self.own_actions(x, change, dict(zip(guessed, guess))), change)
-        return good
+        return spans
 
     def own_actions(
-        self, x: Mapping[str, Any], change: Mapping[str, FloatArray], guess: Mapping[str, float] | None = None
+        self, x: Mapping[str, Any], change: Mapping[str, FloatArray], guess: Mapping[str, float | FloatArray] | None = None
     ) -> dict[str, FloatArray]:
         """The own action behind each change; where several would do, the one nearest to none."""
         action: dict[str, FloatArray] = {}
@@ -158,19 +164,26 @@ class Part:
     def _nearest_own(
         self, feature: Feature, x: Mapping[str, Any], action: Mapping[str, FloatArray], moved: FloatArray
     ) -> FloatArray:
+        low, high = self.own_interval(feature, x, action, moved)
+        return np.asarray(np.minimum(np.maximum(low, np.minimum(high, 0.0)), np.maximum(high, low)))
+
+    def own_interval(
+        self, feature: Feature, x: Mapping[str, Any], action: Mapping[str, FloatArray], moved: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the lowest and the highest own action of a linked target that lead to its change, given its sources' own actions."""
         links = self.links[feature.name]
         least, most = induced(feature.name, links, x, action)
         low, high = moved - most, moved - least
         if links[0].on_exceed == "clip":  # at a bound any action that would have passed it will do
             start = np.asarray(x[feature.name], dtype=float)
             floor, ceiling = feature.reach(start)
-            high = np.where(equal(start + moved, ceiling), np.inf, high)
-            low = np.where(equal(start + moved, floor), -np.inf, low)
+            high = np.where(equal(start + moved, ceiling, whole=feature.discrete), np.inf, high)
+            low = np.where(equal(start + moved, floor, whole=feature.discrete), -np.inf, low)
         down, up = feature.moves(x[feature.name])
         low, high = np.maximum(low, down), np.minimum(high, up)
         if feature.discrete:
-            low, high = np.ceil(low - 1e-9), np.floor(high + 1e-9)
-        return np.asarray(np.minimum(np.maximum(low, np.minimum(high, 0.0)), np.maximum(high, low)))
+            low, high = round_up(low), round_down(high)
+        return low, high
 
 
 def link_order(names: Sequence[str], links: Mapping[str, Sequence[DirectionalLinkage]]) -> tuple[str, ...]:

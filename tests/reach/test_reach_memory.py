@@ -9,10 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budge import Feature, InteractionModel, datasets
+from budge import Feature, InteractionModel
 from budge.constraints import DirectionalLinkage, IfThen, Thermometer
-from budge.reach import reacher as reaching
-from budge.reach.plan import weight_in_bytes
 
 
 def model() -> InteractionModel:
@@ -57,32 +55,6 @@ def test_memory_does_not_grow_with_the_number_of_people() -> None:
     few, many = peak(60, 1574), peak(400, 1574)
     assert many < 80
     assert many < 1.3 * few + 5
-
-
-def test_what_is_kept_of_prepared_parts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reaching, "PART_BYTES", 20_000)
-    monkeypatch.setattr(reaching, "PLAN_BYTES", 20_000)
-    im = model()
-    for block in im.sample_many(people(200), 5, seed=1):
-        assert len(block.values)
-    maker = reaching.reacher(im)
-    assert maker._prepared._bytes <= 20_000
-    assert maker._plans._bytes <= 20_000
-    assert sum(size for _, size in maker._plans._found.values()) == maker._plans._bytes
-
-
-def test_large_parts_count_for_the_plans_that_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everybody's budget is her own: a mixed part of thousands of configurations is let go when its plan is."""
-    monkeypatch.setattr(reaching, "PART_BYTES", 8_000_000)
-    monkeypatch.setattr(reaching, "PLAN_BYTES", 8_000_000)
-    im = InteractionModel.from_file(datasets.spec_path("lending"))
-    X = datasets.lending(n=40, seed=0).X
-    for block in im.sample_many(X, 5, seed=1, on_invalid="skip"):
-        assert len(block.values)
-    maker = reaching.reacher(im)
-    alive = {id(part): part for plan, _ in maker._plans._found.values() for part in plan.parts}
-    assert sum(weight_in_bytes(part) for part in alive.values()) <= 8_000_000
-    assert any(weight_in_bytes(part) > 500_000 for part in alive.values())
 
 
 def test_blocks_come_one_at_a_time_and_cover_everybody_in_order() -> None:

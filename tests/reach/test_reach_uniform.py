@@ -12,7 +12,7 @@ from budge import Feature, InteractionModel
 from budge.constraints import DirectionalLinkage, LinearConstraint, OneHot, Rule
 from budge.distributions import Distribution
 from budge.errors import DrawError
-from budge.reach import prepare, set_size
+from budge.reach import set_size, starts
 
 Bias = Callable[[FloatArray, FloatArray, np.random.Generator], FloatArray]
 
@@ -75,7 +75,7 @@ def test_a_planted_bias_of_20_percent_on_one_action_is_caught() -> None:
 
 def test_counted_parts_are_as_uniform_as_listed_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """False alarm: 1 in 10,000."""
-    monkeypatch.setattr(prepare, "COUNT_FROM", 0)
+    monkeypatch.setattr(starts, "WIDE", 0)
     fresh = [(InteractionModel(im.features, im.constraints), x) for im, x in random_cases(300, 11)[:150]]
     found = p_values(fresh)
     assert len(found) > 50
@@ -141,7 +141,7 @@ def test_weights_go_with_counted_coordinates() -> None:
 
 def test_a_part_too_large_to_list_is_drawn_uniformly_by_rejection(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same part, listed and drawn by rejection, weights and linkages included. False alarm: 2 in 10,000."""
-    from budge.reach import core
+    from budge.reach import core, large, prepare, written
 
     features = [
         Feature("a", "integer", bounds=(0, 3)),
@@ -157,6 +157,8 @@ def test_a_part_too_large_to_list_is_drawn_uniformly_by_rejection(monkeypatch: p
     x = {"a": 1, "b": 1, "d0": 1, "d1": 0, "d2": 0, "t": 2}
     every = InteractionModel(features, rules).enumerate(x)
     monkeypatch.setattr(prepare, "build_core", lambda *_, **__: (_ for _ in ()).throw(core.TooManyError()))
+    monkeypatch.setattr(prepare, "counted", lambda *_: None)
+    monkeypatch.setattr(large, "Written", lambda *_: (_ for _ in ()).throw(written.NotCountableError()))
     sample = InteractionModel(features, rules).sample(x, 30_000, seed=4)
     assert sample.parts[0].method == "rejection"
     assert 0 < sample.parts[0].acceptance < 1

@@ -26,7 +26,6 @@ from budge.errors import DesignError, IncompleteError, InputError, ModelError, P
 from budge.interaction import InteractionModel
 from budge.journal import Journal
 from budge.models import Predictor
-from budge.reach.walks import walker
 from budge.stats.counts import Counts
 
 __all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished", "info_of", "prepare", "result_of", "run_audit"]
@@ -34,7 +33,7 @@ __all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished",
 PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
 PROBE = "probe"  # the key of these in a journal
 MOST_PEOPLE = 32_768  # of a block
-IDENTITY = ("version", "walker", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
+IDENTITY = ("version", "streams", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -272,7 +271,7 @@ def info_of(made: Prepared) -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "pandas": pd.__version__,
-        "walker": walker(),  # other draws from the same seed where a polytope has many dimensions
+        "streams": 2,  # other draws from the same seed than before
         "design": design.to_dict(),
         "target": design.target.describe(),
         "population": population_name(design.population),

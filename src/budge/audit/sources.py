@@ -24,9 +24,9 @@ from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.reach.draw import invalid_error
 from budge.reach.proposal import Proposal
-from budge.reach.reacher import reacher
+from budge.reach.reacher import Block, reacher
 from budge.reach.status import broken_people
-from budge.reach.streams import content_keys, stream
+from budge.reach.streams import Stream, generator, keys_of
 from budge.stats.counts import STATUSES
 
 __all__ = ["Chunk", "Drawer", "DrawerSource", "Source", "TableSource", "choose", "make_source", "stack"]
@@ -35,7 +35,7 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 CHUNK_ROWS = 100_000
-FIRST_TURN = 8  # draws of a sequential audit come in turns of 8, 8, 16, 32, …: each has a stream of its own
+FIRST_TURN = 8  # draws of a sequential audit come in turns of 8, 8, 16, 32, …
 
 
 @dataclass(frozen=True)
@@ -118,30 +118,30 @@ def make_source(im: Any, X: Any, on_invalid: OnInvalid) -> Source:
     return TableSource(im, frame, values, invalid)
 
 
-def _turns(design: Design, first: int, last: int) -> list[tuple[str, int, int]]:
-    """Return (purpose, first draw, number of draws) of every stream that holds a draw numbered from `first` to `last - 1`."""
+def _turns(design: Design, first: int, last: int) -> list[tuple[int, int]]:
+    """Return (first draw, number of draws) of every turn that holds a draw numbered from `first` to `last - 1`."""
     if design.rule is None:
-        return [(design.purpose, 0, design.draws)]
+        return [(0, design.draws)]
     turns, begin, size = [], 0, FIRST_TURN
     while begin < last:
         if begin + size > first:
-            turns.append((f"{design.purpose}#{len(bin(begin // FIRST_TURN)) - 2 if begin else 0}", begin, size))
+            turns.append((begin, size))
         begin, size = begin + size, FIRST_TURN if begin == 0 else begin + size
     return turns
 
 
-def _wanted(people: Any, counts: Any, seen: Any, design: Design) -> Iterator[tuple[str, int, IntArray, IntArray, IntArray]]:
-    """Yield (purpose, size of the stream, rows, first place, past the last place) of what each stream has to give."""
+def _wanted(people: Any, counts: Any, seen: Any, design: Design) -> Iterator[tuple[int, int, IntArray, IntArray, IntArray]]:
+    """Yield (first draw, number of draws, rows, first place, past the last place) of what each turn has to give."""
     who = np.asarray(people, dtype=np.intp)
     if not len(who):
         return
     first = np.broadcast_to(np.asarray(seen, dtype=np.intp), who.shape)
     last = np.minimum(first + np.broadcast_to(np.asarray(counts, dtype=np.intp), who.shape), design.draws)
-    for purpose, begin, size in _turns(design, int(first.min()), int(last.max())):
+    for begin, size in _turns(design, int(first.min()), int(last.max())):
         low, high = np.clip(first - begin, 0, size), np.clip(last - begin, 0, size)
         some = high > low
         if some.any():
-            yield purpose, size, who[some], low[some], high[some]
+            yield begin, size, who[some], low[some], high[some]
 
 
 @dataclass
@@ -182,31 +182,16 @@ class TableSource:
         return found.hexdigest()
 
     @cached_property
-    def _starts(self) -> tuple[IntArray, IntArray]:
-        """The number of each row's plan, and one row of each plan: people who stand alike share one."""
-        which = _grouped(self.values[:, reacher(self.model).plan_columns])
-        _, first = np.unique(which, return_index=True)
-        return which, first
+    def block(self) -> Block:
+        """The rows, ready to be listed and drawn."""
+        return reacher(self.model).block(self.values)
 
     @cached_property
     def _prepared(self) -> tuple[npt.NDArray[np.int8], FloatArray, BoolArray]:
-        maker = reacher(self.model)
-        which, first = self._starts
-        empty, stays, rough, sizes = (np.zeros(len(first), dtype=kind) for kind in (bool, bool, bool, float))
-        for k, i in enumerate(first.tolist()):
-            plan = maker.plan(self.values[i])
-            empty[k], stays[k] = plan.empty, plan.only_stays
-            rough[k] = any(not part.exact for part in plan.parts)
-            sizes[k] = np.nan if plan.size is None and not stays[k] else float(min(plan.size or 1, 2**53))
-        moves = np.zeros(len(self), dtype=bool)
-        for f, j in zip(maker.free, maker.free_columns):
-            low, high = f.moves(self.values[:, j])
-            moves |= low < high
-        endless = moves | bool(self.model.effects)
-        none = maker.stuck(self.values) | empty[which]
-        status = np.where(none, STATUSES.index("empty"), np.where(~endless & stays[which], STATUSES.index("fixed"), STATUSES.index("ok")))
+        block = self.block
+        status = np.where(block.empty, STATUSES.index("empty"), np.where(block.fixed, STATUSES.index("fixed"), STATUSES.index("ok")))
         status = np.where(self.invalid, STATUSES.index("invalid_start"), status).astype(np.int8)
-        return status, np.where(endless, np.nan, sizes[which]), rough[which]
+        return status, block.about, block.approximate
 
     @property
     def status(self) -> npt.NDArray[np.int8]:
@@ -226,56 +211,39 @@ class TableSource:
     def exact(self, people: Any) -> Iterator[Chunk]:
         """Yield all points of these rows; rows that stand alike are listed together."""
         who = np.asarray(people, dtype=np.intp)
-        who = who[np.argsort(self._starts[0][who], kind="stable")]
+        who = who[np.argsort(self.block.alike[who], kind="stable")]
         ends = np.cumsum(self.size[who])
         while len(who):
             many = max(1, int(np.searchsorted(ends, CHUNK_ROWS, side="right")))
-            yield self._listed(who[:many])
+            some = who[:many]
+            moved, counts, weights = self.block.listed(some)
+            yield Chunk(some, counts, self._written(moved, some, counts), moved, weights)
             who, ends = who[many:], ends[many:] - ends[many - 1]
-
-    def _listed(self, who: IntArray) -> Chunk:
-        maker, which = reacher(self.model), self._starts[0][who]
-        counts = self.size[who].astype(np.intp)
-        moved = np.repeat(self.values[np.ix_(who, maker.moved)].T, counts, axis=1)
-        weights: FloatArray | None = None
-        cuts = np.flatnonzero(np.r_[True, which[1:] != which[:-1], True])
-        ends = np.r_[0, np.cumsum(counts)]
-        for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist()):
-            plan = maker.plan(self.values[who[a]])
-            if plan.size is None:  # it only stays
-                continue
-            changes, shares = maker.expand(np.zeros(self.values.shape[1]), plan)
-            moved[:, ends[a] : ends[b]] += np.tile(changes[:, maker.moved].T, b - a)
-            if shares is not None:
-                if weights is None:
-                    weights = np.repeat(1.0 / counts, counts)
-                weights[ends[a] : ends[b]] = np.tile(shares, b - a)
-        return Chunk(who, counts, self._written(moved, who, counts), moved, weights)
 
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
         """Yield so many draws of each of these rows, after those that were seen."""
-        for purpose, size, who, low, high in _wanted(people, counts, seen, design):
+        for first, size, who, low, high in _wanted(people, counts, seen, design):
             step = max(1, CHUNK_ROWS // size)
             for at in range(0, len(who), step):
                 part = slice(at, at + step)
-                yield self._drawn(who[part], purpose, size, low[part], high[part], design)
+                yield self._drawn(who[part], first, size, low[part], high[part], design)
 
-    def _drawn(self, who: IntArray, purpose: str, size: int, low: IntArray, high: IntArray, design: Design) -> Chunk:
-        maker = reacher(self.model)
-        rows, weights, tops = self.values[who], None, None
-        keys = content_keys(maker.names, rows)
+    def _drawn(self, who: IntArray, first: int, size: int, low: IntArray, high: IntArray, design: Design) -> Chunk:
+        maker, rows, weights, tops = reacher(self.model), self.values[who], None, None
+        stream = Stream(keys_of(maker.names, rows, design.seed, design.purpose))
+        block = self.block.take(who)
         if design.proposal is None:
-            plans = [maker.plan(row) for row in rows]
-            moved, _ = maker.draw_moved(rows, plans, keys, size, design.seed, purpose)
+            moved, _ = block.draw(stream, first, size)
         else:
             proposal = Proposal.of(self.model, design.proposal)
             moved, weights, tops = np.empty((len(maker.moved), len(who) * size)), np.empty(len(who) * size), np.empty(len(who))
-            points = np.empty((size, self.values.shape[1]))
-            for k, (row, key) in enumerate(zip(rows, keys)):
-                own = slice(k * size, (k + 1) * size)
-                plan, weigh = proposal.applied(maker.plan(row), maker, row)
-                effects = maker.draw(row, plan, key, size, design.seed, purpose, points)
-                moved[:, own], weights[own], tops[k] = points[:, maker.moved].T, weigh(points, effects), weigh.bound
+            for k in range(len(who)):
+                own, one = slice(k * size, (k + 1) * size), np.array([k])
+                skewed, weigh = proposal.applied(block.take(one))
+                moved[:, own], effects = skewed.draw(stream.take(one), first, size)
+                points = np.tile(rows[k], (size, 1))
+                points[:, maker.moved] = moved[:, own].T
+                weights[own], tops[k] = weigh(points, effects), weigh.bound
         counts = high - low
         if not (counts == size).all():
             at = np.repeat(np.arange(len(who)) * size + low - (np.cumsum(counts) - counts), counts) + np.arange(counts.sum())
@@ -413,15 +381,15 @@ class DrawerSource:
 
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
         """Yield so many draws of each of these inputs, after those that were seen."""
-        for purpose, size, who, low, high in _wanted(people, counts, seen, design):
+        for first, size, who, low, high in _wanted(people, counts, seen, design):
             step = max(1, CHUNK_ROWS // (10 * size))
             for at in range(0, len(who), step):
                 some = who[at : at + step]
-                drawn = [self._draw(int(i), size, purpose, design)[a:b] for i, a, b in zip(some, low[at:], high[at:])]
+                drawn = [self._draw(int(i), first, size, design)[a:b] for i, a, b in zip(some, low[at:], high[at:])]
                 yield Chunk(some, (high - low)[at : at + step], stack(drawn))
 
-    def _draw(self, i: int, size: int, purpose: str, design: Design) -> Any:
-        points = self.drawer.draw(self.inputs[i], size, stream(design.seed, _content(self.inputs[i]), purpose))
+    def _draw(self, i: int, first: int, size: int, design: Design) -> Any:
+        points = self.drawer.draw(self.inputs[i], size, generator(design.seed, _content(self.inputs[i]), design.purpose, first))
         if len(points) != size:
             raise DataError(f"draw must return {size} inputs", where=f"input {self.labels[i]}", got=len(points))
         return points

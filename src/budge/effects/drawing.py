@@ -1,9 +1,9 @@
-"""Effects drawn for one person, after her actions, in the order of their parents."""
+"""Effects drawn for some people, after their actions, in the order of the effects' parents."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,19 @@ from budge.errors import DataError, ReachError
 from budge.expressions import Expression, Var
 from budge.features import Feature
 
-__all__ = ["draw_effects"]
+__all__ = ["Chance", "draw_effects"]
 
 FloatArray = npt.NDArray[np.float64]
+
+
+class Chance(Protocol):
+    """Where random numbers come from: one generator for all people, or one for each, under a name."""
+
+    def numbers(self, label: str) -> Any:
+        """What an expression draws from, n numbers at a time."""
+
+    def generators(self, label: str) -> Iterable[tuple[slice, np.random.Generator]]:
+        """The draws of each person, and a generator for a function that draws them."""
 
 
 def draw_effects(
@@ -25,10 +35,10 @@ def draw_effects(
     x: Mapping[str, FloatArray],
     action: Mapping[str, FloatArray],
     change: Mapping[str, FloatArray],
-    rng: np.random.Generator,
+    chance: Chance,
     n: int,
-) -> dict[str, FloatArray]:
-    """Draw the effects in order and return ε for every feature that one acts on.
+) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Draw the effects in order and return ε and the value reached for every feature that one acts on: n numbers each, person by person.
 
     A feature whose value is missing is not moved, and its effect is not asked for. An effect that reads the missing value
     of another feature is an error: what it would be is not known.
@@ -45,18 +55,18 @@ def draw_effects(
         if shared.name in idle:
             continue
         drawn = _drawn(
-            shared.draw, shared.expression, (), env, rng, n, levels, f"latent.{shared.name}", width=len(shared.components)
+            shared.draw, shared.expression, (), env, chance, n, levels, f"latent.{shared.name}", width=len(shared.components)
         )
         for i, name in enumerate(shared.names):
             env["latent", name] = drawn[:, i] if shared.components else drawn
-    result: dict[str, FloatArray] = {}
+    result: dict[str, tuple[FloatArray, FloatArray]] = {}
     for effect in effects:
         feature = features[effect.feature]
         if effect.feature in still:
-            result[effect.feature] = env["effect", effect.feature] = np.zeros(n)
+            env["effect", effect.feature] = np.zeros(n)
             continue
         base = np.broadcast_to(env["value", effect.feature], (n,))
-        drawn = _drawn(effect.draw, effect.expression, effect.reads, env, rng, n, levels, effect.label, feature=feature)
+        drawn = _drawn(effect.draw, effect.expression, effect.reads, env, chance, n, levels, effect.label, feature=feature)
         value = {"add": base + drawn, "set": drawn, "multiply": base * drawn}[effect.way]
         if effect.round:
             value = np.round(value)
@@ -67,7 +77,8 @@ def draw_effects(
             raise ReachError(
                 f"makes {feature.name} ({feature.type}) a fraction", where=effect.label, got=float(bad), remedy="set round: true"
             )
-        result[effect.feature] = env["effect", effect.feature] = np.asarray(value - base)
+        env["effect", effect.feature] = np.asarray(value - base)
+        result[effect.feature] = (env["effect", effect.feature], value)
     return result
 
 
@@ -87,7 +98,7 @@ def _drawn(
     expression: Expression | None,
     reads: Sequence[str],
     env: Mapping[Var, FloatArray],
-    rng: np.random.Generator,
+    chance: Chance,
     n: int,
     levels: Mapping[str, Any],
     label: str,
@@ -96,13 +107,14 @@ def _drawn(
     feature: Feature | None = None,
 ) -> FloatArray:
     """One draw, as n finite numbers; anything else is an error that names it."""
+    own = label if feature is None else f"{feature.name}"  # an effect may be renamed
     shape = (n, width) if width else (n,)
     asked = {name for layer, name in (expression.vars if expression is not None else ()) if layer in ("before", "value")}
     asked |= {text.removeprefix("before.") for text in reads}
     gone = sorted(name for name in asked if ("before", name) in env and np.isnan(env["before", name]).any())
     if expression is not None:
         try:
-            raw = np.asarray(expression.evaluate(env, levels=levels, rng=rng, size=n))
+            raw = np.asarray(expression.evaluate(env, levels=levels, rng=chance.numbers(own), size=n))
         except DataError as error:
             if gone:
                 raise _reads_missing(gone, label) from error
@@ -115,12 +127,15 @@ def _drawn(
             column = np.array(np.broadcast_to(env[layer, name], (n,)))
             column.flags.writeable = False
             given[text] = column
-        try:
-            raw = np.asarray(draw(given, rng))
-        except Exception as error:
-            raise ReachError(f"the function failed: {type(error).__name__}: {error}", where=label) from error
-        if raw.shape != shape:
-            raise ReachError(f"must return {n} values", where=label, got=f"shape {raw.shape}")
+        found = []
+        for some, rng in chance.generators(own):
+            try:
+                found.append(np.asarray(draw({text: column[some] for text, column in given.items()}, rng)))
+            except Exception as error:
+                raise ReachError(f"the function failed: {type(error).__name__}: {error}", where=label) from error
+            if found[-1].shape != (some.stop - some.start, *shape[1:]):
+                raise ReachError(f"must return {some.stop - some.start} values", where=label, got=f"shape {found[-1].shape}")
+        raw = np.concatenate(found)
     if feature is not None and feature.levels is not None and raw.dtype.kind in "OUS":
         unknown = [v for v in np.unique(raw.astype(str)) if v not in [str(level) for level in feature.levels]]
         if unknown:

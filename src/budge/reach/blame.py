@@ -8,7 +8,7 @@ from budge.constraints import Constraint
 from budge.errors import DrawError, SolverError
 from budge.parts import Part
 from budge.reach.forms import forms_of
-from budge.reach.prepare import prepare_part
+from budge.reach.prepare import prepare
 
 __all__ = ["blame"]
 
@@ -45,6 +45,6 @@ def _empty(part: Part, kept: list[Constraint], x: Mapping[str, float]) -> bool:
     links = {name: tuple(link for link in linked if id(link) in ids) for name, linked in part.links.items()}
     rest = Part(part.features, tuple(c for c in part.constraints if id(c) in ids), {n: found for n, found in links.items() if found})
     try:
-        return prepare_part(rest, x).empty
+        return bool(prepare(rest, x)[0][1].empty[0])
     except DrawError:
         return False  # not proved

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Truth, Var, compare, negate
+from budge.expressions.tolerance import round_down, round_up
 
-__all__ = ["Cell", "TooManyCellsError", "both", "boxes", "cells_of", "resolve", "strict_rows"]
+__all__ = ["Box", "Cell", "Coordinate", "Half", "TooManyCellsError", "both", "cells_of", "has_room", "joined", "margin", "resolve", "tightened"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -27,6 +28,17 @@ class TooManyCellsError(Exception):
 
 
 @dataclass(frozen=True)
+class Coordinate:
+    """One open coordinate: its box for each configuration, whether it counts in whole numbers, its density."""
+
+    name: str
+    low: FloatArray  # (m,)
+    high: FloatArray
+    whole: bool = False
+    log_from: FloatArray | None = None  # start value x where the density is 1/value over x + coordinate
+
+
+@dataclass(frozen=True)
 class Half:
     """``Σ coefficient · coordinate + constant  relation  0`` where `active`."""
 
@@ -34,6 +46,8 @@ class Half:
     constant: FloatArray
     relation: str  # <=, ==; < and != leave out what has no volume, and say no where nothing else is left
     active: BoolArray
+    even: bool = False  # whether the coefficients are the same for every configuration, by how the row is written
+    whole: bool = False  # every term and the constant are whole numbers
 
 
 @dataclass(frozen=True)
@@ -54,13 +68,13 @@ def resolve(formula: Formula, known: Mapping[Var, FloatArray | float], symbols: 
                     form = form + symbols[var] * c
                 else:
                     form = form + np.multiply(c, known[var])
-            return Row(form, relation)
+            return Row(form, relation, whole=formula.whole)
         case All(parts):
             return All(tuple(resolve(p, known, symbols) for p in parts))
         case Some(parts):
             return Some(tuple(resolve(p, known, symbols) for p in parts))
-        case OneOf(variables, table):
-            options = [All(tuple(Row(Linear({var: 1.0}, -value), "==") for var, value in zip(variables, row))) for row in table]
+        case OneOf(variables, table, whole):
+            options = [All(tuple(Row(Linear({var: 1.0}, -value), "==", whole=whole) for var, value in zip(variables, row))) for row in table]
             return resolve(Some(tuple(options)), known, symbols)
     return formula
 
@@ -120,7 +134,7 @@ def _known(formula: Formula, m: int) -> BoolArray | None:
         case Row(linear, relation):
             if linear.terms:
                 return None
-            return np.array(np.broadcast_to(compare(relation, linear.const, 0.0), (m,)))
+            return np.array(np.broadcast_to(compare(relation, linear.const, 0.0, whole=formula.whole), (m,)))
         case All(parts) | Some(parts):
             truths = [_known(part, m) for part in parts]
             if any(t is None for t in truths):
@@ -136,15 +150,16 @@ def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
     used = np.zeros(m, dtype=bool)
     for c in coefficients.values():
         used |= c != 0
-    truth = compare(row.relation, constant, 0.0)
+    truth = compare(row.relation, constant, 0.0, whole=row.whole)
     exists = used | truth
     counted = any(name in whole for name in coefficients)
     if row.relation == "!=" and counted:
-        return _some_cells((Row(row.linear, "<"), Row(row.linear, ">")), m, whole)
+        return _some_cells((Row(row.linear, "<", whole=row.whole), Row(row.linear, ">", whole=row.whole)), m, whole)
     relation, sign = row.relation, 1.0
     if relation in (">=", ">"):
         relation, sign = {">=": "<=", ">": "<"}[relation], -1.0
-    half = Half({name: sign * c for name, c in coefficients.items()}, sign * constant, relation, used)
+    even = all(np.ndim(c) == 0 for c in row.linear.terms.values())
+    half = Half({name: sign * c for name, c in coefficients.items()}, sign * constant, relation, used, even, row.whole)
     return [Cell(exists, (half,) if used.any() else ())]
 
 
@@ -181,53 +196,92 @@ def _contradicts(cell: Cell) -> bool:
     return bool((gone | ~cell.active).all())
 
 
-def boxes(
-    cell: Cell, names: Sequence[str], low: FloatArray, high: FloatArray, whole: Sequence[bool]
-) -> tuple[FloatArray, FloatArray, BoolArray, list[Half]]:
-    """Tighten the box of each configuration by the rows with one coordinate; return box, existence and the other rows."""
-    low, high, exists = low.copy(), high.copy(), cell.active.copy()
-    place = {name: i for i, name in enumerate(names)}
-    coupled: list[Half] = []
+def joined(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the cells with those in one that no configuration has both of."""
+    result: list[Cell] = []
+    for cell in cells:
+        rows = tuple(replace(row, active=row.active & cell.active) for row in cell.rows)
+        for i, other in enumerate(result):
+            if not (other.active & cell.active).any():
+                result[i] = Cell(other.active | cell.active, other.rows + rows)
+                break
+        else:
+            result.append(Cell(cell.active, rows))
+    return result
+
+
+@dataclass(frozen=True)
+class Box:
+    """What a cell leaves open to each configuration: a box, whether there is anything at all, and the rows that couple coordinates.
+
+    `strict` are rows over real coordinates that leave out a boundary.
+    """
+
+    low: FloatArray  # (m, coordinates)
+    high: FloatArray
+    exists: BoolArray
+    coupled: tuple[Half, ...]
+    strict: tuple[Half, ...]
+
+
+def tightened(cell: Cell, coordinates: Sequence[Coordinate]) -> Box:
+    """Return the box of each configuration, tightened by the rows with one coordinate there; the rest of the rows couple."""
+    place = {c.name: i for i, c in enumerate(coordinates)}
+    low, high, exists = [c.low.copy() for c in coordinates], [c.high.copy() for c in coordinates], cell.active.copy()
+    coupled, strict = [], []
     for row in cell.rows:
+        row = replace(row, active=row.active & cell.active)
+        if not row.active.any():
+            continue
+        if row.relation in ("<", "!=") and not any(coordinates[place[name]].whole for name in row.coefficients):
+            strict.append(row)
         if row.relation == "!=":
             continue
-        several = np.zeros(len(exists), dtype=int)
+        several = np.zeros(len(exists), dtype=np.int8)
         for c in row.coefficients.values():
             several += c != 0
-        if (several[row.active] > 1).any():
-            coupled.append(row)
-            continue
+        joint = row.active & (several > 1)
+        if joint.any():
+            coupled.append(replace(row, active=joint))
         for name, c in row.coefficients.items():
-            j = place[name]
-            at = row.active & (c != 0)
-            if not at.any():
-                continue
-            bound = np.divide(-row.constant, c, out=np.zeros_like(c), where=c != 0)
-            nudge = 1e-9 * np.maximum(1.0, np.abs(bound)) if whole[j] else 0.0  # whole numbers forgive rounding
-            strict = row.relation == "<"
-            if row.relation == "==":
-                low[at, j] = np.maximum(low[at, j], (bound - nudge)[at])
-                high[at, j] = np.minimum(high[at, j], (bound + nudge)[at])
-                continue
-            upper = at & (c > 0)
-            lower = at & (c < 0)
-            if whole[j] and strict:
-                high[upper, j] = np.minimum(high[upper, j], np.ceil((bound - nudge)[upper]) - 1)
-                low[lower, j] = np.maximum(low[lower, j], np.floor((bound + nudge)[lower]) + 1)
-            else:
-                high[upper, j] = np.minimum(high[upper, j], (bound + nudge)[upper])
-                low[lower, j] = np.maximum(low[lower, j], (bound - nudge)[lower])
-    for j, counted in enumerate(whole):
-        if counted:
-            forgiven = 1e-9 * np.maximum(1.0, np.maximum(np.abs(low[:, j]), np.abs(high[:, j])))
-            low[:, j], high[:, j] = np.ceil(low[:, j] - forgiven), np.floor(high[:, j] + forgiven)
-    slack = 1e-9 * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-    exists &= (low <= high + slack).all(axis=1)
-    high = np.maximum(high, low)
-    return low, high, exists, coupled
+            at = row.active & (c != 0) & ~joint
+            if at.any():
+                j = place[name]
+                _tighten(low[j], high[j], coordinates[j].whole, row, c, at)
+    for j, coordinate in enumerate(coordinates):
+        if coordinate.whole:
+            low[j], high[j] = round_up(low[j]), round_down(high[j])
+            exists &= low[j] <= high[j]
+        else:
+            exists &= low[j] <= high[j] + 1e-9 * np.maximum(1.0, np.maximum(np.abs(low[j]), np.abs(high[j])))
+            high[j] = np.maximum(high[j], low[j])
+    m = (len(exists), len(coordinates))
+    return Box(np.array(low).T.reshape(m), np.array(high).T.reshape(m), exists, tuple(coupled), tuple(strict))
 
 
-def strict_rows(cell: Cell, names: Sequence[str], whole: Sequence[bool]) -> list[Half]:
-    """The rows over real coordinates that leave out a boundary."""
-    counted = {name for name, is_whole in zip(names, whole) if is_whole}
-    return [row for row in cell.rows if row.relation in ("<", "!=") and not counted & set(row.coefficients)]
+def _tighten(low: FloatArray, high: FloatArray, whole: bool, row: Half, c: FloatArray, at: BoolArray) -> None:
+    """Cut an interval by a row with this one coordinate."""
+    bound = np.divide(-row.constant, c, out=np.zeros_like(c), where=c != 0)
+    nudge = margin(bound, np.abs(c) if row.whole else None) if whole else 0.0  # whole numbers forgive rounding
+    above, below = bound + nudge, bound - nudge
+    if whole:
+        above, below = np.floor(above), np.ceil(below)
+        if row.relation == "<":
+            above, below = below - 1, above + 1
+    upper = at if row.relation == "==" else at & (c > 0)
+    lower = at if row.relation == "==" else at & (c < 0)
+    np.minimum(high, above, out=high, where=upper)
+    np.maximum(low, below, out=low, where=lower)
+
+
+def margin(value: FloatArray, slope: FloatArray | float | None = None) -> FloatArray:
+    """Return the rounding that a bound of a whole number forgives: never half a step of a row of whole numbers, whose slope is given."""
+    forgiven = 1e-9 * np.maximum(1.0, np.abs(value))
+    if slope is None:
+        return forgiven
+    return np.minimum(forgiven, np.divide(0.5, slope, out=np.ones_like(forgiven), where=np.asarray(slope) != 0))
+
+
+def has_room(cell: Cell, coordinates: Sequence[Coordinate]) -> bool:
+    """Return whether the cell leaves a box open to some configuration."""
+    return bool(tightened(cell, coordinates).exists.any())

@@ -1,9 +1,9 @@
 """Formulas (rows joined by All and Some, lists of joint values) → rows of a mixed-integer program.
 
 A row that holds only under a condition gets an indicator, and the smallest constant that switches it off, from the
-bounds of its variables. Rows over whole numbers are made whole first: then strict relations are steps of one and no
-tolerance is left. Over real numbers equality has the tolerance of the masks, and strict relations keep a margin that
-the solver can see.
+bounds of its variables. Rows over whole numbers are made whole first: then strict relations are steps of one, and a
+constant that is whole too leaves no tolerance. Over real numbers equality has the tolerance of the masks, and strict
+relations keep a margin that the solver can see.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.errors import SolverError
-from budge.expressions import TOLERANCE, All, Formula, Linear, OneOf, Row, Some, Truth, Var
+from budge.expressions import TOLERANCE, All, Formula, Linear, OneOf, Row, Some, Truth, Var, common_denominator, fraction
+from budge.expressions.tolerance import LARGEST_EXACT
 from budge.reach.solver import Program
 
 __all__ = ["Affine", "Compiler"]
 
 FloatArray = npt.NDArray[np.float64]
-LARGEST_SCALE = 10**6  # coefficients that need more to become whole are taken as real numbers
+LEAK = 0.01  # how far a whole row that is switched off may be open by the solver's tolerance
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class Compiler:
         self.program = program
         self.forms = forms
         self._halves: dict[int, tuple[int, int]] = {}
+        self.leaks = False  #: whether a constant that switches a row off is so large that the solver's tolerance opens the row
 
     def add(self, formula: Formula) -> None:
         """Make the formula hold."""
@@ -122,22 +123,22 @@ class Compiler:
         match formula:
             case Truth(value):
                 return bool(np.all(value))
-            case Row(linear, relation):
-                return self._row(self.affine(linear), relation)
+            case Row(linear, relation, _, whole):
+                return self._row(self.affine(linear), relation, whole)
             case All(parts):
                 return _both(self._normal(part) for part in parts)
             case Some(parts):
                 return _either(self._normal(part) for part in parts)
-            case OneOf(names, table):
-                return self._listed(tuple(self.forms[var] for var in names), table)
+            case OneOf(names, table, whole):
+                return self._listed(tuple(self.forms[var] for var in names), table, whole)
 
-    def _row(self, form: Affine, relation: str) -> _Node:
+    def _row(self, form: Affine, relation: str, exact: bool) -> _Node:
         if not math.isfinite(form.const):  # a missing value satisfies no comparison
             return False
         terms = {column: value for column, value in form.terms.items() if value != 0.0}
         whole = self._whole(terms)
         if whole is not None:
-            return self._whole_row(*whole, -form.const, relation)
+            return self._whole_row(*whole, -form.const, relation, exact)
         rhs, sizes = -form.const, [abs(v) * max(map(abs, self.program.limits(c))) for c, v in terms.items()]
         largest = max([1.0, abs(rhs), *sizes])
         slack = TOLERANCE * max(1.0, abs(rhs), 1e-3 * largest)
@@ -160,31 +161,31 @@ class Compiler:
         """The row times the least number that makes its coefficients whole, if its columns are whole too."""
         if not all(self.program.is_whole(column) for column in terms):
             return None
-        scale, exact = 1, {}
-        for column, value in terms.items():
-            exact[column] = Fraction(value).limit_denominator(LARGEST_SCALE)
-            if abs(float(exact[column]) - value) > 1e-13 * max(1.0, abs(value)):
-                return None
-            scale = math.lcm(scale, exact[column].denominator)
-        return ({column: float(value * scale) for column, value in exact.items()}, scale) if scale <= LARGEST_SCALE else None
+        scale = common_denominator(terms.values())
+        if scale is None:
+            return None
+        return {column: float(found * scale) for column, value in terms.items() if (found := fraction(value)) is not None}, scale
 
-    def _whole_row(self, terms: Mapping[int, float], scale: int, rhs: float, relation: str) -> _Node:
+    def _whole_row(self, terms: Mapping[int, float], scale: int, rhs: float, relation: str, exact: bool) -> _Node:
+        """A row whose terms are whole; `exact`: its constant is whole too, up to rounding."""
         side = rhs * scale
-        near = abs(side - round(side)) <= TOLERANCE * scale * max(1.0, abs(rhs))
-        below, above = (round(side), round(side)) if near else (math.floor(side), math.ceil(side))
+        slack = TOLERANCE * max(scale, abs(side))
+        if exact and abs(side) < LARGEST_EXACT:
+            side, slack = float(round(side)), 0.0
+        first, last = math.ceil(side - slack), math.floor(side + slack)  # the whole numbers that count as equal to the constant
         match relation:
             case "<=":
-                return self._band(terms, -math.inf, below)
+                return self._band(terms, -math.inf, last)
             case ">=":
-                return self._band(terms, above, math.inf)
+                return self._band(terms, first, math.inf)
             case "<":
-                return self._band(terms, -math.inf, below - 1 if near else below)
+                return self._band(terms, -math.inf, first - 1)
             case ">":
-                return self._band(terms, above + 1 if near else above, math.inf)
+                return self._band(terms, last + 1, math.inf)
             case "==":
-                return self._band(terms, below, above) if near else False
+                return self._band(terms, first, last)
             case _:
-                return self._apart(terms, side, below - 1, above + 1) if near else True
+                return self._apart(terms, side, first - 1, last + 1) if first <= last else True
 
     def _apart(self, terms: Mapping[int, float], rhs: float, below: float, above: float) -> _Node:
         """Not equal: below or above; a single column that may not be zero uses its two halves."""
@@ -200,16 +201,18 @@ class Compiler:
             return False
         return True if lower <= low and upper >= high else _Band(terms, lower, upper)
 
-    def _listed(self, forms: tuple[Affine, ...], table: FloatArray) -> _Node:
+    def _listed(self, forms: tuple[Affine, ...], table: FloatArray, whole: bool) -> _Node:
         rows = []
         for values in table:
-            fits = [self._row(Affine(form.terms, form.const - float(v)), "==") for form, v in zip(forms, values)]
+            fits = [self._row(Affine(form.terms, form.const - float(v)), "==", whole) for form, v in zip(forms, values)]
             if False not in fits:
                 rows.append(values)
             if all(fit is True for fit in fits):
                 return True
         if len(rows) < 2:
-            return _both(self._row(Affine(f.terms, f.const - float(v)), "==") for f, v in zip(forms, rows[0])) if rows else False
+            if not rows:
+                return False
+            return _both(self._row(Affine(f.terms, f.const - float(v)), "==", whole) for f, v in zip(forms, rows[0]))
         return _Table(forms, np.array(rows))
 
     def _span(self, terms: Mapping[int, float]) -> tuple[float, float]:
@@ -265,6 +268,8 @@ class Compiler:
                 raise SolverError(
                     "a condition over a feature without finite bounds cannot be written as rows", remedy="give it bounds"
                 )
+            if abs(off) * self.program.tolerance > LEAK and all(self.program.is_whole(column) for column in band.terms):
+                self.leaks = True
             form = Affine(band.terms).plus(guard, off)
             room = limit - form.const
             self.program.row(form.terms, **{side: room})

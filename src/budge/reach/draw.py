@@ -11,11 +11,10 @@ import numpy.typing as npt
 from budge.errors import DesignError, InvalidStartError, Problem, ReachError, TooLargeError
 from budge.frames import one_row, table
 from budge.reach.proposal import Proposal
-from budge.reach.reacher import Reacher, reacher
-from budge.reach.rejection import Rejection
-from budge.reach.results import ReachableSample, ReachableSet, SampleBlock
+from budge.reach.reacher import Block, Reacher, reacher
+from budge.reach.results import PartDiagnostics, ReachableSample, ReachableSet, SampleBlock
 from budge.reach.status import broken_at, broken_people
-from budge.reach.streams import check_seed, content_keys
+from budge.reach.streams import Stream, check_seed, keys_of
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
@@ -24,18 +23,15 @@ __all__ = ["enumerate_points", "sample_blocks", "sample_points", "set_size"]
 
 FloatArray = npt.NDArray[np.float64]
 OnInvalid = Literal["error", "skip", "keep"]
+AT_ONCE = 256
 
 
 def set_size(model: InteractionModel, x: Any) -> int | None:
     """How many points are reachable from x; None where they cannot be listed (continuous features, effects)."""
-    if model.effects:
-        return None
     maker = reacher(model)
-    row = model.coding.encode(one_row(x, maker.names))[0]
-    if any(low < high for low, high in (f.moves(row[j]) for f, j in zip(maker.free, maker.free_columns))):
-        return None
-    plan = maker.plan(row)
-    return 0 if maker.status(row, plan) == "empty" else plan.size
+    block = maker.block(model.coding.encode(one_row(x, maker.names)))
+    found = block.sizes[0]
+    return None if found is None else int(found)
 
 
 def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000, on_invalid: OnInvalid = "error") -> ReachableSet:
@@ -48,26 +44,27 @@ def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000,
         return ReachableSet(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems)
     if model.effects:
         raise ReachError("stochastic effects cannot be enumerated", got=[e.feature for e in model.effects], remedy="draw a sample instead")
-    endless = [f.name for f, j in zip(maker.free, maker.free_columns) if np.ptp(f.moves(row[j])) > 0]
-    plan = maker.plan(row)
-    if maker.status(row, plan) == "empty":
-        raise maker.empty_error(row, plan)
-    endless += [name for p in plan.parts if p.continuous and not p.only_stays for name in p.names if model.by_name[name].type == "real"]
-    if endless:
+    block = maker.block(row[None, :])
+    if block.empty[0]:
+        raise maker.empty_error(row)
+    if block.endless[0]:
+        endless = [f.name for f, j in zip(maker.free, maker.free_columns) if np.ptp(f.moves(row[j])) > 0]
+        endless += [f.name for part in maker.parts if maker.alone(part, row).endless for f in part.features if f.type == "real"]
         raise ReachError("continuous features cannot be enumerated", got=endless, remedy="draw a sample instead")
-    size, unknown = plan.size, [p for p in plan.parts if isinstance(p, Rejection)]
-    if unknown or size is None:
+    size, how = block.sizes[0], block.diagnostics(0)
+    if size is None:
+        unknown = next(part for part in how if part.configurations is None)
         raise TooLargeError(
-            f"a part has too many configurations to list: up to {unknown[0].most:,}",
-            where=f"part {', '.join(unknown[0].names)}",
+            f"a part has too many configurations to list{unknown.note and ': '}{unknown.note}",
+            where=f"part {', '.join(unknown.names)}",
             got=f"limit {limit:,}",
             remedy="draw a sample instead",
         )
     if size > limit:
-        parts = " × ".join(f"{p.size:,}" for p in plan.parts if (p.size or 1) > 1)
+        parts = " × ".join(f"{p.configurations:,}" for p in how if (p.configurations or 1) > 1)
         raise TooLargeError(f"{size:,} points are reachable ({parts})", got=f"limit {limit:,}", remedy="raise the limit, or draw a sample")
-    values, weights = maker.expand(row, plan)
-    return ReachableSet(model, values, frame, maker.status(row, plan), maker.diagnostics(plan), problems, weights)
+    changes, weights = block.points(0)
+    return ReachableSet(model, changes.T + row, frame, block.status[0], how, problems, weights)
 
 
 def sample_points(
@@ -82,49 +79,46 @@ def sample_points(
     problems = _start_problems(model, row, on_invalid)
     if problems and on_invalid == "skip":
         return ReachableSample(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems, seed=seed, measure=model.measure)
-    key = content_keys(maker.names, row[None, :])[0]
-    out = np.empty((n, len(row)))
+    stream = Stream(keys_of(maker.names, row[None, :], seed, purpose))
     if method == "milp":
-        return _by_milp(maker, row, key, n, seed, purpose, frame, problems, out)
+        return _by_milp(maker, row, stream, n, seed, frame, problems)
     if method != "auto":
         raise DesignError("unknown method", where="method", got=method, remedy="use auto or milp")
-    plan = maker.plan(row)
-    status = maker.status(row, plan)
-    if status == "empty":
-        raise maker.empty_error(row, plan)
+    block = maker.block(row[None, :])
+    if block.empty[0]:
+        raise maker.empty_error(row)
     weigh = None
     if proposal is not None:
-        plan, weigh = Proposal.of(model, proposal).applied(plan, maker, row)
-    effects = maker.draw(row, plan, key, n, seed, purpose, out)
+        block, weigh = Proposal.of(model, proposal).applied(block)
+    out = np.tile(row, (n, 1))
+    moved, effects = block.draw(stream, 0, n)
+    out[:, maker.moved] = moved.T
     weights = np.ones(n) if weigh is None else weigh(out, effects)
-    how = maker.diagnostics(plan)
     return ReachableSample(
-        model, out, frame, status, how, problems, seed=seed, measure=model.measure, weights=weights, effects=effects
+        model, out, frame, block.status[0], block.diagnostics(0), problems, seed=seed, measure=model.measure, weights=weights, effects=effects
     )
 
 
 def _by_milp(
-    maker: Reacher, row: FloatArray, key: int, n: int, seed: int, purpose: str, frame: Any, problems: tuple[Problem, ...], out: FloatArray
+    maker: Reacher, row: FloatArray, stream: Stream, n: int, seed: int, frame: Any, problems: tuple[Problem, ...]
 ) -> ReachableSample:
     """The paper's Algorithm 1: propose from the box, ask the solver. Kept as an oracle and a baseline."""
     from budge.reach.paper import rejection_sample
-    from budge.reach.results import PartDiagnostics
-    from budge.reach.streams import stream
 
     model = maker.model
-    rng = stream(seed, key, purpose)
-    out[:] = row
+    rng = np.random.Generator(np.random.Philox(key=stream.keys[0]))
+    out = np.tile(row, (n, 1))
     parts = []
     for part in model.parts:
         if not any(f.actionable for f in part.features):
             continue
-        x = {name: row[maker.names.index(name)] for name in part.names}
+        x = {name: row[maker.position[name]] for name in part.names}
         drawn = rejection_sample(part, x, n, rng)
         for name, change in drawn.items():
-            out[:, maker.names.index(name)] += change
+            out[:, maker.position[name]] += change
         parts.append(PartDiagnostics(part.names, "milp", None))
-    moved = out.T[maker.moved]
-    effects = maker.effects(rng, n, row, moved) if model.effects else {}
+    moved = np.ascontiguousarray(out.T[maker.moved])
+    effects = Block(maker, row[None, :], ()).add_effects(moved, stream, 0, n) if model.effects else {}
     out[:, maker.moved] = moved.T
     return ReachableSample(model, out, frame, "ok", tuple(parts), problems, seed=seed, measure="volume", weights=np.ones(n), effects=effects)
 
@@ -167,18 +161,20 @@ def invalid_error(broken: list[tuple[str, npt.NDArray[np.bool_]]], frame: Any) -
 def _stream(
     maker: Reacher, frame: Any, values: FloatArray, invalid: npt.NDArray[np.bool_], n: int, seed: int, purpose: str, people: int
 ) -> Iterator[SampleBlock]:
-    for start in range(0, len(values), people):
-        rows, broken = values[start : start + people], invalid[start : start + people]
-        valid = np.flatnonzero(~broken)
-        plans = [maker.plan(rows[i]) for i in valid]
-        told = maker.statuses(rows[valid], plans)
-        status = np.full(len(rows), "invalid_start", dtype=object)
-        status[valid] = told
-        able = [at for at, word in enumerate(told) if word != "empty"]
-        drawn = valid[able]
-        keys = content_keys(maker.names, rows[drawn])
-        moved, _ = maker.draw_moved(rows[drawn], [plans[at] for at in able], keys, n, seed, purpose)
-        yield SampleBlock(maker.model, frame.iloc[start : start + people], drawn + start, drawn, tuple(status), n, rows[drawn], moved)
+    together = people * max(1, AT_ONCE // people)  # people who are prepared together; so many are drawn at a time
+    for begin in range(0, len(values), together):
+        valid = begin + np.flatnonzero(~invalid[begin : begin + together])
+        ready = maker.block(values[valid])
+        for start in range(begin, min(begin + together, len(values)), people):
+            rows = values[start : start + people]
+            here = np.flatnonzero((valid >= start) & (valid < start + people))
+            block, places = ready.take(here), valid[here] - start
+            status = np.full(len(rows), "invalid_start", dtype=object)
+            status[places] = block.status
+            able = np.flatnonzero(~block.empty)
+            drawn = places[able]
+            moved, _ = block.take(able).draw(Stream(keys_of(maker.names, rows[drawn], seed, purpose)), 0, n)
+            yield SampleBlock(maker.model, frame.iloc[start : start + people], drawn + start, drawn, tuple(status), n, rows[drawn], moved)
 
 
 def _start_problems(model: InteractionModel, row: FloatArray, on_invalid: OnInvalid) -> tuple[Problem, ...]:

@@ -2,7 +2,8 @@
 
 The paper's encodings (appendix "Description of the Mixed Integer Program") with signed bounds. Every feature has an own
 action; a linkage's target has a change of its own, and each linkage that leaves room an induced change. What has no linear
-rows stays `unsolved`: whoever asks the program checks it at the solutions.
+rows stays `unsolved`: whoever asks the program checks it at the solutions. So does what the solver's tolerance leaves open,
+because a row over very large numbers is switched off.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import Constraint, DirectionalLinkage
+from budge.constraints.links import whole_scale
 from budge.errors import SolverError
 from budge.expressions import TOLERANCE, All, Formula, Linear, Row, Some, Var
+from budge.expressions.tolerance import round_down, round_up
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.compiler import Affine, Compiler
@@ -115,15 +118,17 @@ class EncodedPart:
         elif policy == "reject":
             low, high = max(low, floor), min(high, ceiling)
         if target.discrete:
-            low, high = math.ceil(low - TOLERANCE), math.floor(high + TOLERANCE)
+            low, high = float(round_up(low)), float(round_down(high))
         self.box[name] = low, high
         changed = Linear({("change", name): 1.0})
         self._forms["change", name] = self._variable(("change", name), low, high, target.discrete)
         self._forms["value", name] = Affine({}, self.x[name]).plus(self._forms["change", name])
-        follows: Formula = Row(changed - total, "==")
+        scale = whole_scale(target, links)
+        exact, gap = scale is not None, (changed - total) * float(scale or 1)
+        follows: Formula = Row(gap, "==", whole=exact)
         if policy == "clip":
-            top = All((Row(changed - ceiling, "=="), Row(changed - total, "<=")))
-            bottom = All((Row(changed - floor, "=="), Row(changed - total, ">=")))
+            top = All((Row(changed - ceiling, "==", whole=target.discrete), Row(gap, "<=", whole=exact)))
+            bottom = All((Row(changed - floor, "==", whole=target.discrete), Row(gap, ">=", whole=exact)))
             follows = Some((follows, top, bottom))
         self._compiler.add(follows)
 
@@ -158,10 +163,11 @@ class EncodedPart:
         left = []
         for constraint in self.part.constraints:
             rows = constraint.rows(self.x, known or None)
-            if rows is None:
-                left.append(constraint)
-            else:
+            self._compiler.leaks = False
+            if rows is not None:
                 self._compiler.add(rows)
+            if rows is None or self._compiler.leaks:
+                left.append(constraint)
         for formula in self._extra:
             self._compiler.add(formula)
         return tuple(left)

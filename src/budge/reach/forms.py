@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,19 +10,15 @@ import numpy.typing as npt
 
 from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstraint, OneHot, Rule, Switch
 from budge.expressions import Formula, Var
-from budge.features import Feature
 from budge.parts import Part
 
-__all__ = ["Forms", "forms_of", "limits"]
+__all__ = ["ApartError", "Forms", "forms_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
-@lru_cache(maxsize=65_536)
-def limits(feature: Feature, x: float) -> tuple[float, float]:
-    """Lowest and highest own action from x."""
-    low, high = feature.moves(x)
-    return float(low), float(high)
+class ApartError(Exception):
+    """A constraint's rows are a list that depends on where a person stands: people must be prepared one by one."""
 
 
 class Forms:
@@ -41,16 +35,26 @@ class Forms:
         """The names that it couples."""
         return self._scopes[id(constraint)]
 
-    def formula(self, constraint: Constraint, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
-        """The constraint as rows at x; None where it is not linear even with what is known put in."""
-        fixed = self._fixed.get(id(constraint))
-        scope = self.scope(constraint)
+    def fixed(self, constraint: Constraint) -> Formula | None:
+        """The constraint as rows that are the same for everybody, if it has such."""
+        return self._fixed.get(id(constraint))
+
+    def formula(
+        self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None
+    ) -> Formula | None:
+        """The constraint as rows at x (one start, or one for each row); None where it is not linear even with what is known put in."""
+        fixed, scope = self.fixed(constraint), self.scope(constraint)
         # a missing value is known: a comparison with it is not true, and neither is its opposite
-        gone = {("value", name): np.nan for name in scope if math.isnan(x[name])}
+        gone = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
         if fixed is not None and not gone:
             return fixed
         given = {var: value for var, value in (known or {}).items() if var[1] in scope} | gone
-        return constraint.rows({name: x[name] for name in scope}, given)
+        here: Mapping[str, Any] = {name: x[name] for name in scope}
+        if not isinstance(constraint, Rule | IfThen | Switch):  # the others' rows are a list
+            if any((np.ravel(column) != np.ravel(column)[0]).any() for name, column in here.items() if ("value", name) not in gone):
+                raise ApartError
+            here = {name: float(np.ravel(column)[0]) for name, column in here.items()}
+        return constraint.rows(here, given)
 
 
 def nothing() -> None:

@@ -86,10 +86,10 @@ class PartProgram(EncodedPart):
             value = float(change.get(name, 0.0))
             if discrete:
                 whole = float(np.round(value))
-                if not abs(value - whole) <= TOLERANCE * max(1.0, abs(value)):
+                if not abs(value - whole) <= TOLERANCE:
                     return False
                 value = whole
-            slack = TOLERANCE * max(1.0, abs(value))
+            slack = 0.0 if discrete else TOLERANCE * max(1.0, abs(value))
             if not least - slack <= value <= most + slack:
                 if cut and not math.isnan(value):
                     raise SolverError(

@@ -1,13 +1,14 @@
-"""Who is drawn how: decided here, for one part at one start.
+"""Who is drawn how: decided here, for one part and many people at once.
 
-In this order: configurations are listed (or counted, where a whole-numbered coordinate is an interval given the
-rest); real coordinates are drawn from boxes or polytopes; what is not linear is checked by evaluation; and a part
-with too many configurations to list is drawn by rejection from its box.
+Configurations are listed (or counted, where wide whole numbers are an interval or a polygon given the rest); real coordinates are drawn from intervals,
+boxes or polytopes; what is not linear is checked by evaluation; a part with too many configurations to list is counted by a diagram. What cannot be
+decided for several people together is decided for each alone, so that nobody's draws depend on who else is there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,223 +18,206 @@ from budge.errors import DrawError
 from budge.expressions import Formula, Some
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.cells import Cell, TooManyCellsError, both, boxes, cells_of, resolve
-from budge.reach.core import Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
-from budge.reach.fibre import Mixed
-from budge.reach.forms import forms_of, limits
-from budge.reach.listed import Counted, Listed
-from budge.reach.rejection import Rejection
-from budge.reach.shapes import Coordinate, not_positive
+from budge.reach.cells import Cell, Coordinate, TooManyCellsError, both, cells_of, has_room, joined, resolve, tightened
+from budge.reach.core import MOST_ROWS, Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
+from budge.reach.fibres import not_positive
+from budge.reach.forms import ApartError, forms_of
+from budge.reach.ladder import Ladder, NotCountableError
+from budge.reach.large import counted, projected, proposed
+from budge.reach.piece import Checks, Piece
 from budge.reach.shave import possible_at
+from budge.reach.starts import Starts, alike
 from budge.reach.view import View
 
-__all__ = ["Prepared", "prepare_part"]
+__all__ = ["prepare"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-Prepared = Listed | Mixed | Rejection
-COUNT_FROM = 512  # a whole-numbered feature with more values than this is counted where it can be, not listed
 MOST_CELLS = 64
+AT_ONCE = 4096  # people who are prepared together
+FEW_ROWS = 20_000  # configurations of one person that are listed; more are counted where they can be, and listed where not
 
 
-def prepare_part(part: Part, x: Mapping[str, float], measure: str = "configuration") -> Prepared:
-    """Everything needed to draw or enumerate the part's changes from x."""
-    here = {name: float(x[name]) for name in part.names}
-    lone = part.features[0]
-    if len(part.features) == 1 and lone.discrete and lone.distribution is None and not part.constraints and _span(lone, here) <= COUNT_FROM:
-        low, high = limits(lone, here[lone.name])
-        return Listed(part.names, np.arange(low, high + 1.0)[:, None])
-    real = _real(part, here)
-    stairs = {} if real else _stairs(part, here)
-    for counted in (_countable(part, here, real, stairs), ()):
+class _AloneError(Exception):
+    """What would be given up or approximated for several people must be decided for each of them alone."""
+
+
+def prepare(part: Part, x: Mapping[str, npt.ArrayLike], measure: str = "configuration") -> list[tuple[IntArray, Any]]:
+    """Return what is needed to draw or list the part's changes: pieces, each with the places of its people."""
+    pieces: list[tuple[IntArray, Any]] = []
+    everybody = Starts.of(part, {name: np.atleast_1d(np.asarray(x[name], dtype=float)) for name in part.names})
+    for people, starts in alike(everybody):
+        for at in range(0, len(people), AT_ONCE):
+            some = slice(at, at + AT_ONCE)
+            pieces += [(people[some][places], piece) for places, piece in _pieces(starts.take(some), measure)]
+    return pieces
+
+
+def _pieces(starts: Starts, measure: str) -> list[tuple[IntArray, Any]]:
+    """Return the pieces of people who stand alike; in halves where they cannot be prepared together."""
+    everybody = np.arange(len(starts))
+    try:
+        piece = _assembled(starts, measure)
+    except (TooManyError, ApartError, _AloneError):
+        if len(starts) == 1:
+            return [(everybody, _alone(starts, measure))]
+        half = len(starts) // 2
+        first, second = (_pieces(starts.take(some), measure) for some in (slice(0, half), slice(half, None)))
+        return first + [(places + half, piece) for places, piece in second]
+    bare = piece.empty if piece.weights is not None else np.zeros(len(starts), dtype=bool)
+    if not bare.any():
+        return [(everybody, piece)]
+    # nothing left is not yet empty: it may be feasible and without weight, which is another error
+    kept, lost = np.flatnonzero(~bare), np.flatnonzero(bare)
+    rest = [(kept, _assembled(starts.take(kept), measure))] if len(kept) else []
+    return [*rest, *((lost[[i]], _weightless(starts.take(lost[[i]]), measure)) for i in range(len(lost)))]
+
+
+def _weightless(starts: Starts, measure: str) -> Any:
+    """Return one person's part of which nothing has weight: whether something is feasible is told all the same."""
+    try:
+        return _assembled(starts, measure, weighed=False)
+    except TooManyError:
+        return counted(starts) or _assembled(starts, measure, weighed=False, each=MOST_ROWS)
+
+
+def _alone(starts: Starts, measure: str) -> Any:
+    """Return one person's part that has more configurations than are listed with others: counted, else listed, else proposed."""
+    real = _real(starts)
+    found = counted(starts)
+    if found is None and real and measure == "configuration":
+        found = projected(starts, real, lambda core: _opened(core, None, real, (), real, measure))
+    if found is not None:
+        return found
+    try:
+        return _assembled(starts, measure, each=MOST_ROWS)
+    except TooManyError:
+        return proposed(starts, measure)
+
+
+def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = FEW_ROWS) -> Piece:
+    """Return the part made ready; wide whole numbers that cannot be counted are listed, the narrowest first."""
+    real = _real(starts)
+    wide, told = _countable(starts, real)
+    while True:
         try:
-            return _assemble(part, here, real, tuple(counted), {s: t for s, t in stairs.items() if s in counted}, measure)
-        except _NotCountableError:
-            continue
-        except TooManyError:
-            if not counted:
-                break
-    return Rejection.of(part, here, measure)
+            return _piece(starts, real, wide, told, measure, weighed, each)
+        except NotCountableError as error:
+            if len(starts) > 1:
+                raise _AloneError from error
+            narrowest = min(error.names, key=lambda name: (starts.up[name][0] - starts.down[name][0], name))
+            wide = [name for name in wide if name != narrowest]
+            told = [name for name in told if any(link.source in wide for link in starts.part.links[name])]
 
 
-def _span(feature: Feature, x: Mapping[str, float]) -> float:
-    low, high = limits(feature, x[feature.name])
-    return high - low
-
-
-class _NotCountableError(Exception):
-    """A coordinate is not an interval given the rest after all."""
-
-
-def _real(part: Part, x: Mapping[str, float]) -> list[str]:
-    """The real features that are left to the fibre: those that can move and do not follow from what is listed."""
-    found: list[str] = []
+def _real(starts: Starts) -> list[str]:
+    """Return the real features that stay open: those that can move and do not follow from what is listed."""
+    part, found = starts.part, list[str]()
     for name in part.order:
         feature = part.by_name[name]
         if feature.type != "real" or listed_values(feature) is not None:
             continue
         if name in part.links:
-            hangs = any(link.source in found for link in part.links[name])
-            if hangs or not is_computed(part, name, x):
+            if any(link.source in found for link in part.links[name]) or not is_computed(starts, name):
                 found.append(name)
-        elif _span(feature, x) > 0:
+        elif name not in starts.still:
             found.append(name)
     return found
 
 
-def _stairs(part: Part, x: Mapping[str, float]) -> dict[str, tuple[str, int]]:
-    """Sources with one target that can be counted together: the source moves one way, ``<=``, and nobody reads the target."""
-    found: dict[str, tuple[str, int]] = {}
-    for link in part.linkages:
-        source, target = part.by_name[link.source], next(iter(link.targets))
-        scale = float(link.targets[target])
-        down, up = limits(source, x[link.source])
-        alone = len(link.targets) == 1 and len(part.links[target]) == 1 and sum(other.source == link.source for other in part.linkages) == 1
-        read = target in {name for c in part.constraints for name in forms_of(part).scope(c)} | {other.source for other in part.linkages}
-        plain = link.relation == "<=" and link.on_exceed == "allow" and scale == round(scale) and abs(scale) < 1e6
-        still = _span(part.by_name[target], x) == 0 and not np.isnan(x[target])
-        whole = all(f.type == "integer" and f.distribution is None for f in (source, part.by_name[target]))
-        if alone and plain and still and whole and not read and link.source not in part.links and (down == 0 or up == 0):
-            found[link.source] = (target, round(scale))
-    return found
+def _countable(starts: Starts, real: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the wide whole numbers that may be counted instead of listed, and the targets that follow from them.
 
-
-def _countable(part: Part, x: Mapping[str, float], real: Sequence[str], stairs: Mapping[str, tuple[str, int]]) -> list[str]:
-    """Whole-numbered features that may be counted: an interval once the others are known."""
-    forms = forms_of(part)
+    At most two that constraints couple, beside at most one real feature; the widest by declaration are kept.
+    """
+    part, forms = starts.part, forms_of(starts.part)
     scopes = [forms.scope(c) for c in part.constraints]
-    climbed = {source for source in stairs if _span(part.by_name[source], x) >= COUNT_FROM}
-    sources = {link.source for link in part.linkages} - climbed
-    targets = {stairs[source][0] for source in climbed}
-    width = {}
+    read = set().union(*scopes) | {link.source for link in part.linkages}
+    follow = {name for name, links in part.links.items() if name in starts.still and all(link.relation == "==" and link.on_exceed != "clip" for link in links)}
+    found = []
     for f in part.features:
-        if f.name in targets:
-            continue
-        plain = f.type == "integer" and (f.distribution is None or f.distribution.kind == "uniform")
-        if not plain or f.name in sources or part.split(f.name) == "guess" or (f.name in part.links and has_gaps(part, f.name, x)):
-            continue
         links = part.links.get(f.name, ())
-        if links and (any(link.source in real for link in links) or all(link.relation == "==" and link.on_exceed != "clip" for link in links)):
+        if f.type != "integer" or (f.distribution is not None and f.distribution.kind != "uniform"):
             continue
-        low, high = change_interval(part, f.name, x, {}, part.names)
-        width[f.name] = float(high - low) + 1
+        if links:  # how far it goes depends on its sources: it is counted where nobody reads it
+            exact = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
+            if f.name not in read and not exact and not has_gaps(starts, f.name) and not any(link.source in real for link in links):
+                found.append(f.name)
+        elif f.name in starts.wide and all(set(link.targets) <= follow for link in part.linkages if link.source == f.name):
+            found.append(f.name)
+    found.sort(key=lambda name: (-np.diff(part.by_name[name].range)[0], name))
     chosen: list[str] = []
-    for name in sorted(width, key=lambda name: -width[name]):
-        read = [scope for scope in scopes if name in scope]
-        if width[name] <= COUNT_FROM and (read or name not in part.links):
-            continue
-        near = set().union(*read)
-        if not near & (set(chosen) | set(real)):
+    for name in found:
+        near = {name}
+        for _ in part.names:  # what constraints and linkages couple to it, in any number of steps, through what is open
+            near |= {other for scope in scopes if scope & near for other in scope & {*chosen, *real, name}}
+        if len(near & {*chosen, name}) <= 2 and len(near & set(real)) <= 1:
             chosen.append(name)
-    return chosen
+    told = [name for name in part.order if name in follow and any(link.source in chosen for link in part.links[name])]
+    return sorted(chosen), told
 
 
-def _assemble(
-    part: Part,
-    x: Mapping[str, float],
-    real: Sequence[str],
-    counted: tuple[str, ...],
-    stairs: Mapping[str, tuple[str, int]],
-    measure: str,
-    weighed: bool = True,
-) -> Prepared:
-    """The part made ready. With `weighed`, what the distributions give no weight to is left out: it is never reached."""
-    outside = (*real, *counted, *(target for target, _ in stairs.values()))
-    core = build_core(part, x, outside, weighed=weighed)
-    weights = _weights(part, x, core)
+def _piece(starts: Starts, real: Sequence[str], wide: Sequence[str], told: Sequence[str], measure: str, weighed: bool, each: int) -> Piece:
+    """Return configurations and what they leave open. With `weighed`, what the distributions give no weight to is left out."""
+    part, outside = starts.part, (*real, *wide, *told)
+    core = build_core(starts, outside, each=each, weighed=weighed)
+    weights = _weights(core)
     if weighed and weights is not None:
         core.take(weights > 0)
         weights = weights[weights > 0]
-        made = _finished(part, x, real, counted, stairs, measure, core, weights)
-        # nothing left is not yet empty: it may be feasible and without weight, which is another error
-        return _assemble(part, x, real, counted, stairs, measure, weighed=False) if made.empty else made
-    return _finished(part, x, real, counted, stairs, measure, core, weights)
+    if not outside or not core.size:
+        return Piece(part.names, len(starts), core.who, {**{name: np.zeros(0) for name in outside}, **core.change}, measure, weights)
+    return _opened(core, weights, real, wide, outside, measure)
 
 
-def _finished(
-    part: Part,
-    x: Mapping[str, float],
-    real: Sequence[str],
-    counted: tuple[str, ...],
-    stairs: Mapping[str, tuple[str, int]],
-    measure: str,
-    core: Core,
-    weights: FloatArray | None,
-) -> Prepared:
-    """What the configurations leave open, counted or as a fibre."""
-    outside = (*real, *counted, *(target for target, _ in stairs.values()))
-    if not outside:
-        return Listed.of(part.names, core, (), weights)
-    view = View.of(part, x, core, real, counted, [target for target, _ in stairs.values()])
-    cells, curved, whole = _cells(view, counted)
-    hangs = [name for name in outside for link in part.links.get(name, ()) if part.split(link.source) == "guess"]
-    if core.folded and hangs:
-        if not set(hangs) & set(real):  # whole numbers can be listed instead
-            raise _NotCountableError
-        raise DrawError(
-            "a continuous feature hangs on an own action that its change does not tell",
-            where=f"part {', '.join(part.names)}",
-            remedy="make the whole-numbered targets of inequality linkages not actionable",
-        )
-    if counted and (len(cells) > 1 or whole or any(forms_of(part).scope(c) & set(counted) for c in curved)):
-        raise _NotCountableError
-    if not real:
-        return _counted(part, core, view.coordinates, cells[0], weights, stairs)
-    uneven = [f for f in part.features if f.name in real and f.distribution is not None and f.distribution.kind == "log"]
-    coordinates, thinned = _densities(view.coordinates, uneven, cells, x, part)
-    return Mixed(
-        names=part.names,
-        core_changes=core.change,
-        forms={name: view.symbols["change", name] for name in outside},
-        coordinates=tuple(coordinates),
-        cells=tuple(cells),
-        size_rows=core.size,
-        measure=measure,
-        weights=weights,
-        checks=_checks(part, x, core, curved, whole) if curved or whole else None,
-        thins=_thinning(thinned, x) if thinned else None,
-        possible=possible_at(part, core, view, curved) if curved and not whole else None,
-        stops=view.stops,
-        label=", ".join(part.names),
+def _opened(core: Core, weights: FloatArray | None, real: Sequence[str], wide: Sequence[str], outside: Sequence[str], measure: str) -> Piece:
+    """Return what configurations leave open."""
+    starts, part = core.starts, core.starts.part
+    view = View.of(core, real, wide)
+    cells, curved, whole = _cells(view, wide)
+    _refuse_hanging(core, real, wide)
+    if wide and (len(cells) > 1 or whole or curved):
+        touched = {name for c in curved for name in forms_of(part).scope(c)} if len(cells) == 1 and not whole else set(wide)
+        if touched & set(wide):
+            raise NotCountableError(sorted(touched & set(wide)))
+    coordinates, thinned = _densities(view, cells)
+    boxes = tuple(tightened(cell, coordinates) for cell in cells)
+    ladder = Ladder.of(boxes[0], coordinates) if wide else None
+    if ladder is not None and ladder.reals and (measure == "volume" or thinned or curved):
+        raise NotCountableError(wide)
+    return Piece(
+        names=part.names, people=len(starts), who=core.who, changes=core.change, measure=measure, weights=weights,
+        forms={name: view.symbols["change", name] for name in outside}, stops=view.stops, coordinates=tuple(coordinates), boxes=boxes, ladder=ladder,
+        checks=_checks(core, curved, whole) if curved or whole else None, densities=_thinning(core, thinned, real) if thinned else None,
+        possible=possible_at(view, curved) if curved and not whole else None,
+    )  # fmt: skip
+
+
+def _refuse_hanging(core: Core, real: Sequence[str], wide: Sequence[str]) -> None:
+    """Nothing open may hang on an own action that its change does not tell."""
+    part = core.starts.part
+    hangs = [name for name in (*real, *wide) for link in part.links.get(name, ()) if part.split(link.source) == "guess"]
+    if not core.folded or not hangs:
+        return
+    if not set(hangs) & set(real):  # whole numbers can be listed instead
+        raise NotCountableError(hangs)
+    raise DrawError(
+        "a continuous feature hangs on an own action that its change does not tell",
+        where=f"part {', '.join(part.names)}",
+        remedy="make the whole-numbered targets of inequality linkages not actionable",
     )
 
 
-def _counted(
-    part: Part,
-    core: Core,
-    coordinates: Sequence[Coordinate],
-    cell: Cell,
-    weights: FloatArray | None,
-    stairs: Mapping[str, tuple[str, int]],
-) -> Listed:
-    order = [c.name for c in coordinates]
-    low, high, exists, coupled = boxes(
-        cell, order, np.stack([c.low for c in coordinates], axis=1), np.stack([c.high for c in coordinates], axis=1), [True] * len(order)
-    )
-    if coupled:
-        raise _NotCountableError
-    found = []
-    for j, name in enumerate(order):
-        count = np.where(exists, np.maximum(high[:, j] - low[:, j] + 1, 0), 0).astype(np.int64)
-        found.append(Counted(name, low[:, j], count, stairs.get(name)))
-    most = np.ones(core.size)
-    for c in found:
-        furthest = np.maximum(np.abs(c.low), np.abs(c.low + c.count)) if c.stairs else 0.0
-        most *= c.count.astype(float) * (1.0 + (abs(c.stairs[1]) if c.stairs else 0) * furthest)
-    if most.sum() > 2.0**60:
-        raise TooManyError
-    return Listed.of(part.names, core, tuple(found), weights)
-
-
-def _weights(part: Part, x: Mapping[str, float], core: Core) -> FloatArray | None:
-    """The product of the densities of the discrete features' distributions."""
+def _weights(core: Core) -> FloatArray | None:
+    """Return the product of the densities of the discrete features' distributions."""
     weights = None
-    for f in part.features:
+    for f in core.starts.part.features:
         if f.distribution is None or f.distribution.kind == "uniform" or f.name not in core.change:
             continue
-        if np.isnan(x[f.name]) or (f.type == "real" and listed_values(f) is None):
+        if f.name in core.starts.gone or (f.type == "real" and listed_values(f) is None):
             continue
-        values = x[f.name] + core.change[f.name]
+        values = core.x[f.name] + core.change[f.name]
         if f.distribution.kind == "log" and (values <= 0).any():
             raise not_positive(f.name, float(values.min()))
         density = f.distribution.density(values, f.levels)
@@ -241,42 +225,44 @@ def _weights(part: Part, x: Mapping[str, float], core: Core) -> FloatArray | Non
     return weights
 
 
-def _cells(view: View, counted: Sequence[str]) -> tuple[list[Cell], list[Constraint], bool]:
-    """The fibre as disjoint cells; the constraints that must be evaluated; whether the linkages must be, too.
+def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint], bool]:
+    """Return what is open as disjoint cells; the constraints that must be evaluated; whether the linkages must be, too.
 
-    What splits the fibre into too many cells is evaluated instead.
+    What splits it into too many cells is evaluated instead.
     """
-    part, m = view.part, view.core.size
+    core, part, m = view.core, view.core.starts.part, view.core.size
     forms = forms_of(part)
     cells = [Cell(np.ones(m, dtype=bool))]
     curved: list[Constraint] = []
     whole = False
-    outside = {name for name in part.names if name not in view.core.change}
+    outside = {name for name in part.names if name not in core.change}
     asked: list[tuple[Formula, Constraint | None]] = [(formula, None) for formula in view.links]
     for constraint in part.constraints:
         if not forms.scope(constraint) & outside:
             continue
-        if view.core.folded and any(layer == "action" and part.split(name) == "guess" for layer, name in constraint.reads):
+        if core.folded and any(layer == "action" and part.split(name) == "guess" for layer, name in constraint.reads):
             curved.append(constraint)  # one change stands for several own actions here: any of them will do
             whole = True
             continue
         stopped = any(layer != "action" and name in view.stops for layer, name in constraint.reads)
-        formula = None if stopped else forms.formula(constraint, view.x, view.known)
+        formula = None if stopped else forms.formula(constraint, core.x, view.known)
         if formula is None:
             curved.append(constraint)
         else:
             asked.append((resolve(formula, view.known, view.symbols), constraint))
-    for formula, source in sorted(asked, key=lambda pair: isinstance(pair[0], Some)):
+    for formula, source in sorted(asked, key=lambda pair: (isinstance(pair[0], Some), "" if pair[1] is None else pair[1].key)):
         try:
-            split = [merged for a in cells for b in cells_of(formula, m, counted) if (merged := both(a, b)) is not None]
+            split = [merged for a in cells for b in cells_of(formula, m, wide) if (merged := both(a, b)) is not None]
         except TooManyCellsError:
             split = []
         else:
             split = split or [Cell(np.zeros(m, dtype=bool))]
         if len(split) > 1:
-            split = [cell for cell in split if view.has_room(cell)] or split[:1]
+            split = joined([cell for cell in split if has_room(cell, view.coordinates)] or split[:1])
         if 0 < len(split) <= MOST_CELLS:
             cells = split
+        elif len(core.starts) > 1:
+            raise _AloneError
         elif source is None:
             whole = True
         else:
@@ -284,25 +270,26 @@ def _cells(view: View, counted: Sequence[str]) -> tuple[list[Cell], list[Constra
     return cells, curved, whole
 
 
-def _densities(
-    coordinates: Sequence[Coordinate], uneven: Sequence[Feature], cells: Sequence[Cell], x: Mapping[str, float], part: Part
-) -> tuple[list[Coordinate], list[Feature]]:
+def _densities(view: View, cells: Sequence[Cell]) -> tuple[list[Coordinate], list[Feature]]:
     """Log densities are drawn by inversion where the coordinate stands alone; elsewhere by thinning."""
+    part = view.core.starts.part
+    uneven = [f for f in part.features if f.name in view.real and f.distribution is not None and f.distribution.kind == "log"]
+    if len(cells) > 1 and len(view.core.starts) > 1 and uneven:
+        raise _AloneError
     joint = {name for cell in cells for row in cell.rows for name in row.coefficients if len(row.coefficients) > 1}
-    alone = [f for f in uneven if f.name not in joint and f.name not in part.links and len(cells) == 1]
+    alone = [f.name for f in uneven if f.name not in joint and f.name not in part.links and len(cells) == 1]
     placed = [
-        Coordinate(c.name, c.low, c.high, c.whole, x[c.name]) if any(f.name == c.name for f in alone) else c for c in coordinates
+        Coordinate(c.name, c.low, c.high, c.whole, view.core.x[c.name]) if c.name in alone else c for c in view.coordinates
     ]
-    return placed, [f for f in uneven if f not in alone]
+    return placed, [f for f in uneven if f.name not in alone]
 
 
-def _checks(
-    part: Part, x: Mapping[str, float], core: Core, curved: Sequence[Constraint], whole: bool
-) -> Callable[[Mapping[str, FloatArray], npt.NDArray[np.int64]], BoolArray]:
-    """What decides on a proposed point: the masks of what is not linear, or the definition itself."""
-    start = {name: np.asarray(value) for name, value in x.items()}
+def _checks(core: Core, curved: Sequence[Constraint], whole: bool) -> Checks:
+    """Return what decides on a proposed point: the masks of what is not linear, or the definition itself."""
+    part = core.starts.part
 
-    def checks(change: Mapping[str, FloatArray], rows: npt.NDArray[np.int64]) -> BoolArray:
+    def checks(change: Mapping[str, FloatArray], rows: IntArray) -> BoolArray:
+        x = {name: core.starts.x[name][core.who[rows]] for name in part.names}
         if whole:
             return np.array(np.broadcast_to(part.feasible(x, dict(change)), (len(rows),)))
         action = part.own_actions(x, change, dict.fromkeys(part.names, 0.0))
@@ -310,22 +297,24 @@ def _checks(
             action[name] = column[rows]
         good = np.ones(len(rows), dtype=bool)
         for constraint in curved:
-            scope = constraint.scope
-            good &= constraint.mask({n: start[n] for n in scope}, {n: action[n] for n in scope}, {n: change[n] for n in scope})
+            good &= constraint.mask(*({n: columns[n] for n in constraint.scope} for columns in (x, action, change)))
         return good
 
     return checks
 
 
-def _thinning(features: Sequence[Feature], x: Mapping[str, float]) -> Callable[[Mapping[str, FloatArray], np.random.Generator], BoolArray]:
-    """Accept in proportion to the densities; their highest value is at the lowest value that can be reached."""
+def _thinning(core: Core, features: Sequence[Feature], real: Sequence[str]) -> Any:
+    """Return the share of the highest density that a point has: densities are highest at the lowest value that can be reached."""
+    lowest = {}
+    for f in features:
+        lowest[f.name] = core.x[f.name] + change_interval(core, f.name, real)[0]
+        if (lowest[f.name] <= 0).any():
+            raise not_positive(f.name, float(lowest[f.name].min()))
 
-    def thins(change: Mapping[str, FloatArray], rng: np.random.Generator) -> BoolArray:
-        good = np.ones(len(next(iter(change.values()))), dtype=bool)
+    def share(change: Mapping[str, FloatArray], rows: IntArray) -> FloatArray:
+        result = np.ones(len(rows))
         for f in features:
-            assert f.distribution is not None
-            low = max(float(f.reach(x[f.name])[0]), 1e-12)
-            good &= rng.random(len(good)) * f.distribution.density(low, None) <= f.distribution.density(x[f.name] + change[f.name], None)
-        return good
+            result *= lowest[f.name][rows] / (core.starts.x[f.name][core.who[rows]] + change[f.name])
+        return result
 
-    return thins
+    return share

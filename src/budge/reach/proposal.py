@@ -8,7 +8,7 @@ weight could make up for it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from budge.distributions import Distribution
 from budge.errors import DesignError, nearest
-from budge.reach.listed import Listed
-from budge.reach.reacher import Plan, Reacher
+from budge.reach.piece import Piece
+from budge.reach.reacher import Block, PartBlock
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
@@ -49,39 +49,39 @@ class Proposal:
             DesignError.raise_if(densities[name].problems(feature.type, feature.levels, f"proposal.{name}"))
         return cls(model, densities)
 
-    def applied(self, plan: Plan, maker: Reacher, row: FloatArray) -> tuple[Plan, Weigher]:
-        """The plan that draws from the proposal, and the function that gives the weight p/q of each point."""
-        parts = []
-        factors: list[tuple[npt.NDArray[np.intp], Listed, FloatArray]] = []
-        for part, where in zip(plan.parts, maker.columns):
-            here = [name for name in part.names if name in self.densities]
+    def applied(self, block: Block) -> tuple[Block, Weigher]:
+        """Return the block of one person that draws from the proposal, and the function that gives the weight p/q of each point."""
+        row, parts = block.rows[0], []
+        factors: list[tuple[npt.NDArray[np.intp], tuple[str, ...], FloatArray, FloatArray]] = []
+        for part in block.parts:
+            names = part.part.names
+            here = [name for name in names if name in self.densities]
             if not here:
                 parts.append(part)
                 continue
-            if not isinstance(part, Listed):
-                raise DesignError("exact weights need a part that is counted", where=f"part {', '.join(part.names)}", got=part.method)
-            if part.size > MOST:
-                raise DesignError(
-                    "a proposal needs a part that can be listed", where=f"part {', '.join(part.names)}", got=f"{part.size:,} configurations"
-                )
-            listed = Listed(part.names, part.expand(), (), part.shares())
-            p = np.full(len(listed.changes), 1.0 / len(listed.changes)) if listed.weights is None else listed.weights
+            alone, label = part.of_person(0), f"part {', '.join(names)}"
+            if alone.endless or alone.size is None:
+                raise DesignError("exact weights need a part that is counted", where=label, got=alone.piece.method)
+            if alone.size > MOST:
+                raise DesignError("a proposal needs a part that can be listed", where=label, got=f"{alone.size:,} configurations")
+            changes, shares = alone.listed
+            p = np.full(len(changes), 1.0 / len(changes)) if shares is None else shares
             q = p.copy()
             for name in here:
-                j = part.names.index(name)
-                feature = self.model.by_name[name]
-                q = q * self.densities[name].density(row[where[j]] + listed.changes[:, j], feature.levels)
+                j = names.index(name)
+                q = q * self.densities[name].density(row[part.columns[j]] + changes[:, j], self.model.by_name[name].levels)
             never = (q <= 0) & (p > 0)
             if never.any():
-                lost = dict(zip(part.names, (row[where] + listed.changes[np.argmax(never)]).tolist()))
+                lost = dict(zip(names, (row[part.columns] + changes[np.argmax(never)]).tolist()))
                 raise DesignError(
-                    "the proposal never draws a feasible action, which no weight can correct", where=f"part {', '.join(part.names)}", got=lost,
+                    "the proposal never draws a feasible action, which no weight can correct", where=label, got=lost,
                     remedy="give every feasible value a positive weight",
                 )  # fmt: skip
             q = q / q.sum()
-            parts.append(replace(listed, weights=q))
-            factors.append((where, listed, np.divide(p, q, out=np.zeros_like(p), where=q > 0)))
-        return Plan(parts, maker.columns), Weigher(row, frozenset(e.feature for e in self.model.effects), tuple(factors))
+            drawn = Piece(names, 1, np.zeros(len(changes), dtype=np.intp), dict(zip(names, changes.T)), weights=q)
+            parts.append(PartBlock(part.part, part.columns, np.zeros(1, dtype=np.intp), np.zeros(1, dtype=np.intp), (drawn,)))
+            factors.append((part.columns, names, changes, np.divide(p, q, out=np.zeros_like(p), where=q > 0)))
+        return Block(block.maker, block.rows, tuple(parts)), Weigher(row, frozenset(e.feature for e in self.model.effects), tuple(factors))
 
 
 @dataclass(frozen=True)
@@ -90,24 +90,24 @@ class Weigher:
 
     row: FloatArray
     acted: frozenset[str]  # features on which an effect acts
-    factors: tuple[tuple[npt.NDArray[np.intp], Listed, FloatArray], ...]
+    factors: tuple[tuple[npt.NDArray[np.intp], tuple[str, ...], FloatArray, FloatArray], ...]  # columns, names, changes, p/q
 
     @property
     def bound(self) -> float:
         """The largest weight."""
-        return float(np.prod([ratio.max() for _, _, ratio in self.factors]))
+        return float(np.prod([ratio.max() for *_, ratio in self.factors]))
 
     def __call__(self, points: FloatArray, effects: Mapping[str, FloatArray] | None = None) -> FloatArray:
         """One weight a point; the effects drawn on top of the actions are taken off first."""
         weights = np.ones(len(points))
-        for where, listed, ratio in self.factors:
+        for where, names, changes, ratio in self.factors:
             moved = points[:, where] - self.row[where]
-            for j, name in enumerate(listed.names):
+            for j, name in enumerate(names):
                 if name in self.acted:
                     assert effects is not None, "an effect acts on a feature of the proposal: it must be taken off"
                     moved[:, j] -= effects[name]
             moved[:, np.isnan(self.row[where])] = 0.0  # what is missing has not moved
-            weights *= ratio[_places(listed.changes, moved)]
+            weights *= ratio[_places(changes, moved)]
         return weights
 
 

@@ -1,12 +1,12 @@
-"""Reaching for many people: a part is prepared once for each distinct start and shared by everyone who has it."""
+"""Reaching for many people at once: a block of people is prepared once, and status, size, list and draws are read from it."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,215 +16,394 @@ from budge.errors import EmptyError
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.blame import blame
-from budge.reach.forms import limits, nothing
-from budge.reach.plan import Plan, weight_in_bytes
-from budge.reach.prepare import Prepared, prepare_part
+from budge.reach.chance import Chance
+from budge.reach.forms import nothing
+from budge.reach.own import draw_own
+from budge.reach.prepare import prepare
 from budge.reach.results import PartDiagnostics
-from budge.reach.streams import stream
+from budge.reach.starts import distinct
+from budge.reach.streams import Stream, region_of, unit
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
 
-__all__ = ["Plan", "Reacher", "reacher"]
+__all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-K = TypeVar("K")
-V = TypeVar("V")
-PART_BYTES = 64 * 2**20  # of prepared parts that are kept
-PLAN_BYTES = 256 * 2**20  # of plans: those of a block of people, where each has large parts of her own
+IntArray = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class PartBlock:
+    """One part of a block: pieces, and where each person is found in them. People who stand alike share a place."""
+
+    part: Part
+    columns: IntArray  # of the part's features
+    piece: IntArray  # number of each person's piece
+    place: IntArray  # where the person is in it
+    pieces: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, part: Part, columns: IntArray, rows: FloatArray, asked: IntArray, measure: str) -> PartBlock:
+        """Prepare a part for these people."""
+        which, first = distinct(rows[:, asked]) if len(asked) else (np.zeros(len(rows), dtype=np.intp), np.zeros(min(1, len(rows)), dtype=np.intp))
+        made = prepare(part, {name: rows[first, j] for name, j in zip(part.names, columns)}, measure) if len(rows) else []
+        piece, place = np.zeros(len(first), dtype=np.intp), np.zeros(len(first), dtype=np.intp)
+        for number, (people, _) in enumerate(made):
+            piece[people], place[people] = number, np.arange(len(people))
+        return cls(part, columns, piece[which], place[which], tuple(found for _, found in made))
+
+    def take(self, people: Any) -> PartBlock:
+        """Return some of these people."""
+        return PartBlock(self.part, self.columns, self.piece[people], self.place[people], self.pieces)
+
+    def each(self, read: Callable[[Any], Any], kind: Any) -> npt.NDArray[Any]:
+        """Return what pieces say of their people, by person."""
+        found = np.zeros(len(self.piece), dtype=kind)
+        for number, piece in enumerate(self.pieces):
+            mine = np.flatnonzero(self.piece == number)
+            if len(mine):
+                found[mine] = np.asarray(read(piece), dtype=kind)[self.place[mine]]
+        return found
+
+    @cached_property
+    def empty(self) -> BoolArray:
+        """For whom nothing is feasible."""
+        return self.each(lambda p: p.empty, bool)
+
+    @cached_property
+    def only_stays(self) -> BoolArray:
+        """Whose only feasible change is none."""
+        return self.each(lambda p: p.only_stays, bool)
+
+    @cached_property
+    def endless(self) -> BoolArray:
+        """Whose changes cannot be listed."""
+        return self.each(lambda p: p.endless, bool)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[Any]:
+        """Number of configurations of each person; None where it is not known."""
+        found = np.zeros(len(self.piece), dtype=object)
+        for number, piece in enumerate(self.pieces):
+            mine = np.flatnonzero(self.piece == number)
+            made = np.empty(piece.people, dtype=object)
+            made[:] = piece.sizes
+            found[mine] = made[self.place[mine]]
+        return found
+
+    @cached_property
+    def about(self) -> FloatArray:
+        """The same as floats; NaN where not known."""
+        return self.each(lambda p: [np.nan if size is None else float(size) for size in p.sizes], float)
+
+    def draw(self, stream: Stream, first: int, n: int, put: Callable[[IntArray, int, FloatArray], None]) -> None:
+        """Draw for everybody: `put(people, column, changes)` gets the changes of some people, n each."""
+        for number, piece in enumerate(self.pieces):
+            mine = np.flatnonzero(self.piece == number)
+            if len(mine):
+                drawn = piece.draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
+                for column, changes in zip(self.columns, drawn):
+                    put(mine, int(column), changes)
+
+    def of_person(self, person: int) -> Alone:
+        """Return the part as one person has it; people who stand alike share it."""
+        key = (int(self.piece[person]), int(self.place[person]))
+        if key not in self._alone:
+            self._alone[key] = Alone(self.pieces[key[0]], key[1])
+        return self._alone[key]
+
+    @cached_property
+    def _alone(self) -> dict[tuple[int, int], Alone]:
+        return {}
+
+
+@dataclass(frozen=True)
+class Alone:
+    """A part as one person has it."""
+
+    piece: Any
+    place: int
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether nothing is feasible."""
+        return bool(self.piece.empty[self.place])
+
+    @cached_property
+    def only_stays(self) -> bool:
+        """Whether the only feasible change is none."""
+        return bool(self.piece.only_stays[self.place])
+
+    @cached_property
+    def endless(self) -> bool:
+        """Whether the changes cannot be listed."""
+        return bool(self.piece.endless[self.place])
+
+    @cached_property
+    def size(self) -> int | None:
+        """Number of configurations; None where it is not known."""
+        found = self.piece.sizes[self.place]
+        return None if found is None else int(found)
+
+    @cached_property
+    def listed(self) -> tuple[FloatArray, FloatArray | None]:
+        """Every change once, (points, names), and their probabilities where these differ."""
+        found: tuple[FloatArray, FloatArray | None] = self.piece.listed(self.place)
+        return found
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some people, ready to be listed and drawn."""
+
+    maker: Reacher
+    rows: FloatArray  # where they stand
+    parts: tuple[PartBlock, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def take(self, people: Any) -> Block:
+        """Return some of these people."""
+        return Block(self.maker, self.rows[people], tuple(part.take(people) for part in self.parts))
+
+    @cached_property
+    def empty(self) -> BoolArray:
+        """For whom nothing is feasible, not even staying."""
+        found = self.maker.stuck(self.rows)
+        for part in self.parts:
+            found |= part.empty
+        return found
+
+    @cached_property
+    def endless(self) -> BoolArray:
+        """Whose points cannot be listed: a real feature moves, or an effect acts."""
+        found = np.full(len(self), bool(self.maker.model.effects))
+        for f, j in zip(self.maker.free, self.maker.free_columns):
+            low, high = f.moves(self.rows[:, j])
+            found |= low < high
+        for part in self.parts:
+            found |= part.endless
+        return found
+
+    @cached_property
+    def fixed(self) -> BoolArray:
+        """Who can only stay."""
+        found = ~self.endless & ~self.empty
+        for part in self.parts:
+            found &= part.only_stays
+        return found
+
+    @property
+    def status(self) -> npt.NDArray[np.object_]:
+        """``ok``, ``fixed`` or ``empty``."""
+        return np.where(self.empty, "empty", np.where(self.fixed, "fixed", "ok")).astype(object)
+
+    @cached_property
+    def sizes(self) -> npt.NDArray[Any]:
+        """How many points each person can reach; None where they cannot be listed or counted."""
+        found = np.ones(len(self), dtype=object)
+        known = ~self.endless
+        for part in self.parts:
+            told = part.sizes
+            known &= np.array([size is not None for size in told], dtype=bool)
+            found[known] = found[known] * told[known]
+        found[~known] = None
+        found[self.empty] = 0
+        return found
+
+    @cached_property
+    def about(self) -> FloatArray:
+        """The same as floats, up to 2^53; NaN where not known."""
+        found = np.where(self.endless, np.nan, 1.0)
+        for part in self.parts:
+            found *= part.about
+        return np.where(self.empty, 0.0, np.minimum(found, 2.0**53))
+
+    @cached_property
+    def alike(self) -> IntArray:
+        """A number for each person, equal for those who have the same changes."""
+        places = [column for part in self.parts for column in (part.piece, part.place)]
+        return distinct(np.stack(places, axis=1))[0] if places else np.zeros(len(self), dtype=np.intp)
+
+    @cached_property
+    def approximate(self) -> BoolArray:
+        """Whose draws follow their law only approximately."""
+        found = np.zeros(len(self), dtype=bool)
+        for part in self.parts:
+            found |= part.each(lambda p: p.approximate, bool)
+        return found
+
+    # -- drawing ------------------------------------------------------------------------------------------------------
+
+    def draw(self, stream: Stream, first: int, n: int) -> tuple[FloatArray, dict[str, FloatArray]]:
+        """Return draws `first`, … of everybody: the columns that can move, (columns, people · n), and the effects in them."""
+        maker, people = self.maker, len(self)
+        out = np.empty((len(maker.moved), people, n))
+        for part in self.parts:
+            part.draw(stream, first, n, lambda who, j, changes: self._put(out, who, j, changes))
+        for f, j in zip(maker.free, maker.free_columns):
+            low, high = f.moves(self.rows[:, j])
+            number = unit(stream.words(first, n, 1, region_of("part", f.name)))[..., 0]
+            number *= (high - low)[:, None]
+            out[maker.spot[j]] = np.add(number, (self.rows[:, j] + low)[:, None], out=number)
+        for j in maker.acted:  # an effect alone moves it
+            out[maker.spot[j]] = self.rows[:, j, None]
+        effects: dict[str, FloatArray] = {}
+        moved = out.reshape(len(maker.moved), people * n)
+        if maker.model.effects:
+            effects = self.add_effects(moved, stream, first, n)
+        return moved, effects
+
+    def _put(self, out: FloatArray, who: IntArray, j: int, changes: FloatArray) -> None:
+        spot = self.maker.spot[j]
+        if spot >= 0:
+            changes = changes.reshape(len(who), -1)
+            if len(who) == len(self):
+                np.add(changes, self.rows[:, j, None], out=out[spot])
+            else:
+                out[spot][who] = changes + self.rows[who, j, None]
+
+    def add_effects(self, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, FloatArray]:
+        """Draw the effects and add them to the columns that can move; people with the same values missing together."""
+        maker = self.maker
+        names = sorted({e.feature for e in maker.model.effects} | {name for e in maker.model.effects for _, name in e.parents if name in maker.position})
+        which, _ = distinct(np.isnan(self.rows[:, [maker.position[name] for name in names]]))
+        result = {e.feature: np.zeros(moved.shape[1]) for e in maker.model.effects}
+        reached = []
+        for group in range(int(which.max(initial=-1)) + 1):
+            people = np.flatnonzero(which == group)
+            own = (people[:, None] * n + np.arange(n)).ravel()
+            for name, (epsilon, value) in self._drawn_effects(moved, people, own, stream.take(people), first, n).items():
+                result[name][own] = epsilon
+                reached.append((maker.spot[maker.position[name]], own, value))
+        for spot, own, value in reached:  # an effect reads what actions have reached, not other effects
+            moved[spot, own] = value
+        return result
+
+    def _drawn_effects(
+        self, moved: FloatArray, people: IntArray, own: IntArray, stream: Stream, first: int, n: int
+    ) -> dict[str, tuple[FloatArray, FloatArray]]:
+        maker, model = self.maker, self.maker.model
+        x = {name: np.repeat(self.rows[people, j], n) for name, j in maker.position.items() if name in maker.felt}
+        change = {}
+        for name, start in x.items():
+            spot = maker.spot[maker.position[name]]
+            change[name] = np.where(np.isnan(start), 0.0, moved[spot, own] - start) if spot >= 0 else np.zeros(len(own))
+        action = dict(change)
+        read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
+        for part in model.parts:
+            if part.links and read & set(part.names):
+                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(len(own), -1)
+                action |= draw_own(part, {name: x[name] for name in part.names}, {name: change[name] for name in part.names}, uniforms)
+        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), len(own))
+
+    # -- listing ------------------------------------------------------------------------------------------------------
+
+    def points(self, person: int) -> tuple[FloatArray, FloatArray | None]:
+        """Return every reachable change of a person once, (features, points), and their probabilities where these differ."""
+        size = int(self.about[person])
+        changes = np.zeros((len(self.maker.names), size))
+        weights: FloatArray | None = None
+        number = np.arange(size)
+        for part in self.parts:
+            alone = part.of_person(person)
+            if alone.only_stays and alone.piece.weights is None:
+                continue
+            listed, shares = alone.listed
+            pick = number % len(listed)
+            number = number // len(listed)
+            for column, moved in zip(part.columns, listed.T):
+                changes[column] = moved[pick]
+            if shares is not None:
+                weights = shares[pick] * (1.0 if weights is None else weights)
+        return changes, None if weights is None else weights * (1.0 / weights.sum())
+
+    def listed(self, people: IntArray) -> tuple[FloatArray, IntArray, FloatArray | None]:
+        """Return all points of some people, (columns that can move, points), how many each has, and probabilities where these differ.
+
+        People with the same changes should follow each other: they are listed once.
+        """
+        maker, which = self.maker, self.alike[people]
+        counts = self.about[people].astype(np.intp)
+        moved = np.repeat(self.rows[np.ix_(people, maker.moved)].T, counts, axis=1)
+        weights: FloatArray | None = None
+        cuts = np.flatnonzero(np.r_[True, which[1:] != which[:-1], True])
+        ends = np.r_[0, np.cumsum(counts)]
+        for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist()):
+            changes, shares = self.points(int(people[a]))
+            moved[:, ends[a] : ends[b]] += np.tile(changes[maker.moved], b - a)
+            if shares is not None:
+                if weights is None:
+                    weights = np.repeat(1.0 / counts, counts)
+                weights[ends[a] : ends[b]] = np.tile(shares, b - a)
+        return moved, counts, weights
+
+    def diagnostics(self, person: int) -> tuple[PartDiagnostics, ...]:
+        """Return how each part of a person is drawn."""
+        found, own = [], {part.part.names: part.of_person(person) for part in self.parts}
+        for part in self.maker.parts:
+            alone = own.get(part.names) or self.maker.alone(part, self.rows[person])
+            piece, place = alone.piece, alone.place
+            found.append(PartDiagnostics(part.names, piece.method, alone.size, not piece.approximate[place], piece.acceptance, piece.note))
+        return (*found, *(PartDiagnostics((f.name,), "box", 1) for f in self.maker.free))
 
 
 class Reacher:
-    """Draws and enumerates for one interaction model."""
+    """Lists and draws for one interaction model."""
 
     def __init__(self, model: InteractionModel) -> None:
         self.model = model
         self.names = tuple(f.name for f in model.features)
-        place = {name: j for j, name in enumerate(self.names)}
+        self.position = {name: j for j, name in enumerate(self.names)}
         moving = [part for part in model.parts if any(f.actionable for f in part.features)]
         self.free = [part.features[0] for part in moving if _is_free(part)]
-        self.free_columns = np.array([place[f.name] for f in self.free], dtype=np.intp)
+        self.free_columns = [self.position[f.name] for f in self.free]
         self.parts = [part for part in moving if not _is_free(part)]
-        self.columns = [np.array([place[name] for name in part.names], dtype=np.intp) for part in self.parts]
         self.inert = [part for part in model.parts if part.constraints and not any(f.actionable for f in part.features)]
         self.moved = np.array([j for j, name in enumerate(self.names) if name in model.moving], dtype=np.intp)
-        self._prepared: _Cache[tuple[int, bytes], Prepared] = _Cache(weight_in_bytes, PART_BYTES)
-        self._plans: _Cache[bytes, Plan] = _Cache(lambda plan: plan.nbytes, PLAN_BYTES)
-        self._asked = [np.array([place[n] for n in _asked(part)], dtype=np.intp) for part in self.parts]
-        self.plan_columns = np.unique(np.concatenate(self._asked)) if self.parts else np.zeros(0, dtype=np.intp)
+        self.spot = np.full(len(self.names), -1)
+        self.spot[self.moved] = np.arange(len(self.moved))
+        drawn = {self.position[name] for part in moving for name in part.names}
+        self.acted = [int(j) for j in self.moved if int(j) not in drawn]
+        self.felt = {name for e in model.effects for _, name in e.parents} | {e.feature for e in model.effects}
+        self.felt |= {name for part in model.parts if part.links and self.felt & set(part.names) for name in part.names}
+        self.merged = _merged(self.parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
 
-    # -- how people are drawn ---------------------------------------------------------------------------------------
+    def block(self, rows: FloatArray) -> Block:
+        """Prepare these people."""
+        return Block(self, rows, tuple(self._part(part, rows) for part in self.merged))
 
-    def prepared(self, i: int, row: FloatArray) -> Prepared:
-        """Part i at the start of this row."""
-        part, columns = self.parts[i], self.columns[i]
-        return self._prepared.get(
-            (i, row[self._asked[i]].tobytes()),
-            lambda: prepare_part(part, dict(zip(part.names, row[columns].tolist())), self.model.measure),
-        )
+    def alone(self, part: Part, row: FloatArray) -> Alone:
+        """Prepare one part for one person."""
+        return self._part(part, row[None, :]).of_person(0)
 
-    def plan(self, row: FloatArray) -> Plan:
-        """How the person of this row is drawn; shared by all who stand alike."""
-        return self._plans.get(
-            row[self.plan_columns].tobytes(), lambda: Plan([self.prepared(i, row) for i in range(len(self.parts))], self.columns)
-        )
-
-    def status(self, row: FloatArray, plan: Plan) -> str:
-        """``ok``, ``fixed`` or ``empty`` for one start."""
-        return self.statuses(row[None, :], [plan])[0]
-
-    def statuses(self, rows: FloatArray, plans: Sequence[Plan]) -> list[str]:
-        """``ok``, ``fixed`` or ``empty`` for each of many starts."""
-        stuck = self.stuck(rows)
-        moves = np.zeros(len(rows), dtype=bool)
-        for f, j in zip(self.free, self.free_columns):
-            low, high = f.moves(rows[:, j])
-            moves |= low < high
-        moves |= bool(self.model.effects)
-        return ["empty" if stuck[i] or plan.empty else ("ok" if moves[i] or not plan.only_stays else "fixed") for i, plan in enumerate(plans)]
+    def _part(self, part: Part, rows: FloatArray) -> PartBlock:
+        columns, asked = (np.array([self.position[name] for name in names], dtype=np.intp) for names in (part.names, _asked(part)))
+        return PartBlock.of(part, columns, rows, asked, self.model.measure)
 
     def stuck(self, rows: FloatArray) -> BoolArray:
         """Who stands in a part that nobody can move and that does not allow to stay: nothing is feasible there."""
         result = np.zeros(len(rows), dtype=bool)
         for part in self.inert:
-            result |= ~np.asarray(self._stays(part, rows))
+            result |= ~self._stays(part, rows)
         return result
 
     def _stays(self, part: Part, rows: FloatArray) -> BoolArray:
-        x = {name: rows[:, self.names.index(name)] for name in part.names}
+        x = {name: rows[:, self.position[name]] for name in part.names}
         return np.broadcast_to(part.feasible(x, dict.fromkeys(part.names, np.zeros(len(rows)))), (len(rows),))
 
-    # -- drawing ------------------------------------------------------------------------------------------------------
-
-    def draw(self, row: FloatArray, plan: Plan, key: int, n: int, seed: int, purpose: str, out: FloatArray) -> dict[str, FloatArray]:
-        """Fill n rows with reachable points of one person; returns the stochastic effects drawn."""
-        moved, effects = self.draw_moved(row[None, :], [plan], [key], n, seed, purpose)
-        out[:] = row
-        out[:, self.moved] = moved.T
-        return {name: drawn[0] for name, drawn in effects.items()}
-
-    def draw_many(self, rows: FloatArray, plans: Sequence[Plan], keys: Sequence[int], n: int, seed: int, purpose: str) -> FloatArray:
-        """n reachable points for each of many people, person by person: (people · n, features)."""
-        moved, _ = self.draw_moved(rows, plans, keys, n, seed, purpose)
-        out = np.empty((len(self.names), len(rows) * n))
-        out[self.moved] = moved
-        for j in sorted(set(range(len(self.names))) - set(self.moved.tolist())):
-            out[j] = np.repeat(rows[:, j], n)
-        return out.T
-
-    def draw_moved(
-        self, rows: FloatArray, plans: Sequence[Plan], keys: Sequence[int], n: int, seed: int, purpose: str
-    ) -> tuple[FloatArray, dict[str, list[FloatArray]]]:
-        """The columns that can move, (columns, people · n), and the effects of each person.
-
-        Every person has a stream of her own, read in one order: packs, other parts, free features, effects.
-        """
-        people = len(rows)
-        spot = np.full(len(self.names), -1)
-        spot[self.moved] = np.arange(len(self.moved))
-        out = np.empty((len(self.moved) + 1, people, n))  # the last row takes what the parts' still features say
-        spread = np.empty((people, n, len(self.free)))
-        streams = []
-        for i, (plan, key) in enumerate(zip(plans, keys)):
-            rng = stream(seed, key, purpose)
-            for pack in plan.packs:
-                values = pack.table + rows[i, pack.columns][:, None]
-                moved = values.take(rng.integers(0, pack.size, n), axis=1) if pack.size > 1 else values
-                out[spot[pack.columns], i] = moved
-            for other, where in plan.others:
-                out[spot[where], i] = other.draw(rng, n).T + rows[i, where][:, None]
-            if len(self.free):
-                rng.random(out=spread[i])
-            if self.model.effects:
-                streams.append(rng)
-        for lone in self._acted(spot):  # an effect alone moves it
-            out[spot[lone]] = rows[:, lone, None]
-        for column, (f, j) in enumerate(zip(self.free, self.free_columns)):
-            low, high = f.moves(rows[:, j])
-            out[spot[j]] = (rows[:, j] + low)[:, None] + (high - low)[:, None] * spread[:, :, column]
-        effects: dict[str, list[FloatArray]] = {}
-        for i, rng in enumerate(streams):
-            for name, drawn in self.effects(rng, n, rows[i], out[:-1, i]).items():
-                effects.setdefault(name, []).append(drawn)
-        return out[: len(self.moved)].reshape(len(self.moved), people * n), effects
-
-    def _acted(self, spot: npt.NDArray[np.int64]) -> list[int]:
-        drawn = {int(j) for where in self.columns for j in where} | {int(j) for j in self.free_columns}
-        return [j for j in range(len(self.names)) if spot[j] >= 0 and j not in drawn]
-
-    def effects(self, rng: np.random.Generator, n: int, row: FloatArray, moved: FloatArray) -> dict[str, FloatArray]:
-        """Draw the effects of one person and add them to the columns that can move, (columns, n)."""
-        model = self.model
-        x: dict[str, Any] = dict(zip(self.names, row))
-        columns = {self.names[j]: moved[i] for i, j in enumerate(self.moved)}
-        change = {name: np.where(np.isnan(x[name]), 0.0, column - x[name]) for name, column in columns.items()}
-        action: dict[str, FloatArray] = dict(change)
-        read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
-        for part in model.parts:
-            if part.links and read & set(part.names):
-                whole = {name: change.get(name, np.zeros(n)) for name in part.names}
-                action |= _own_actions(part, {name: x[name] for name in part.names}, whole)
-        drawn = draw_effects(model.effects, model.latent, model.by_name, x, action, change, rng, n)
-        for name, epsilon in drawn.items():
-            columns[name] += epsilon
-        return drawn
-
-    # -- listing ------------------------------------------------------------------------------------------------------
-
-    def expand(self, row: FloatArray, plan: Plan) -> tuple[FloatArray, FloatArray | None]:
-        """Every reachable point once, and their probabilities where these differ; the plan's size must be known."""
-        assert plan.size is not None
-        values = np.tile(row, (plan.size, 1))
-        weights: FloatArray | None = None
-        number = np.arange(plan.size)
-        for part, where in zip(plan.parts, self.columns):
-            if part.continuous:  # it only stays
-                continue
-            changes, shares = part.expand(), part.shares()  # type: ignore[union-attr]
-            pick = number % len(changes)
-            values[:, where] += changes[pick]
-            number = number // len(changes)
-            if shares is not None:
-                weights = shares[pick] * (1.0 if weights is None else weights)
-        return values, None if weights is None else weights * (1.0 / weights.sum())
-
-    def expand_many(self, rows: FloatArray, plans: Sequence[Plan]) -> tuple[FloatArray, list[int], FloatArray | None]:
-        """Every reachable point of many people, person by person; how many each has; probabilities where they differ."""
-        sizes = [plan.size or 0 for plan in plans]
-        out = np.empty((len(self.names), sum(sizes)))
-        for j in range(len(self.names)):
-            out[j] = np.repeat(rows[:, j], sizes)
-        weights: FloatArray | None = None
-        end = np.cumsum(sizes)
-        for row, plan, size, stop in zip(rows, plans, sizes, end):
-            part = slice(stop - size, stop)
-            if not plan.others and len(plan.packs) == 1:  # the pack is the list
-                out[plan.packs[0].columns, part] += plan.packs[0].table
-                continue
-            points, shares = self.expand(row, plan)
-            out[:, part] = points.T
-            if shares is not None:
-                if weights is None:
-                    weights = np.repeat(1.0 / np.array(sizes), sizes)
-                weights[part] = shares
-        return out.T, sizes, weights
-
-    def diagnostics(self, plan: Plan) -> tuple[PartDiagnostics, ...]:
-        """How each part was drawn."""
-        lone = [PartDiagnostics((f.name,), "box", 1) for f in self.free]
-        told = (PartDiagnostics(p.names, p.method, p.size, p.exact, p.acceptance, getattr(p, "note", "")) for p in plan.parts)
-        return (*told, *lone)
-
-    def empty_error(self, row: FloatArray, plan: Plan, label: object = None) -> EmptyError:
-        """Which constraints clash, where nothing is feasible."""
-        guilty = [part for part, p in zip(self.parts, plan.parts) if p.empty]
+    def empty_error(self, row: FloatArray, label: object = None) -> EmptyError:
+        """Return which constraints clash, where nothing is feasible."""
+        guilty = [part for part in self.parts if self.alone(part, row).empty]
         guilty += [part for part in self.inert if not self._stays(part, row[None, :])[0]]
         part = guilty[0]
-        blamed = blame(part, {name: float(row[self.names.index(name)]) for name in part.names})
+        blamed = blame(part, {name: float(row[self.position[name]]) for name in part.names})
         who = f"row {label}: " if label is not None else ""
         return EmptyError(
             "no action is feasible, not even staying; these clash: " + "; ".join(blamed),
@@ -232,34 +411,35 @@ class Reacher:
             remedy="drop or relax one of them",
         )
 
-    @cached_property
-    def position(self) -> dict[str, int]:
-        """Column of each feature."""
-        return {name: j for j, name in enumerate(self.names)}
+
+def _merged(parts: Sequence[Part], most: int = 512) -> list[Part]:
+    """Return the parts with small listed ones joined, up to so many joint configurations: one word draws them together."""
+    sized = sorted(((_largest(part), sorted(part.names), part) for part in parts), key=lambda entry: entry[:2])
+    result: list[Part] = []
+    room = 0.0
+    for size, _, part in sized:
+        if result and size <= room:
+            last = result.pop()
+            part = Part(last.features + part.features, last.constraints + part.constraints, {**last.links, **part.links})
+            room //= size
+        else:
+            room = most // size if size <= most else 0
+        result.append(part)
+    return result
 
 
-class _Cache(Generic[K, V]):
-    """The values made last, up to a size in bytes. What is in it changes how fast a draw is, never what it is."""
-
-    def __init__(self, weigh: Callable[[V], int], most: int) -> None:
-        self._found: OrderedDict[K, tuple[V, int]] = OrderedDict()
-        self._weigh = weigh
-        self._most = most
-        self._bytes = 0
-
-    def get(self, key: K, make: Callable[[], V]) -> V:
-        """The value of the key, made if it is not there."""
-        found = self._found.get(key)
-        if found is not None:
-            return found[0]
-        value = make()
-        size = self._weigh(value)
-        self._found[key] = (value, size)
-        self._bytes += size
-        while self._bytes > self._most and len(self._found) > 1:
-            _, (_, old) = self._found.popitem(last=False)
-            self._bytes -= old
-        return value
+def _largest(part: Part) -> float:
+    """Return the most configurations that anybody has in a part; infinite where it cannot simply be listed."""
+    plain = all(f.discrete and f.distribution is None for f in part.features) and not part.links and not any(f.missing == "fixed" for f in part.features)
+    if not plain:
+        return math.inf
+    size = 1.0
+    for f in part.features:
+        if f.actionable:
+            down, up = (math.inf if step is None else step for step in (f.max_decrease, f.max_increase))
+            low, high = f.range
+            size *= min(high - low, (0 if f.direction == "increase" else down) + (0 if f.direction == "decrease" else up)) + 1
+    return size
 
 
 def _asked(part: Part) -> list[str]:
@@ -272,27 +452,6 @@ def _asked(part: Part) -> list[str]:
         return any(link.on_exceed != "allow" for link in part.links.get(f.name, ()))
 
     return [f.name for f in part.features if matters(f)]
-
-
-def _own_actions(part: Part, x: dict[str, float], change: dict[str, FloatArray]) -> dict[str, FloatArray]:
-    """The own actions behind drawn changes; where the change does not tell, the nearest to none that is feasible."""
-    guessed = [name for name in part.order if part.split(name) == "guess"]
-    if not guessed:
-        return part.own_actions(x, change)
-    spans = []
-    for name in guessed:
-        low, high = limits(part.by_name[name], x[name])
-        spans.append(sorted(np.arange(low, high + 1.0), key=abs))
-    result: dict[str, FloatArray] = {}
-    todo = np.ones(len(next(iter(change.values()))), dtype=bool)
-    for guess in product(*spans):
-        action = part.own_actions(x, change, dict(zip(guessed, guess)))
-        fits = todo & part.holds(x, action, change)
-        result = {name: np.where(fits, action[name], result.get(name, action[name])) for name in action}
-        todo &= ~fits
-        if not todo.any():
-            break
-    return result
 
 
 def reacher(model: InteractionModel) -> Reacher:

@@ -1,7 +1,8 @@
-"""A part with too many configurations to list: proposed from its box, accepted by the definition."""
+"""A part of one person that can be neither listed nor counted: proposed from its box, accepted by the definition."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,20 +13,23 @@ import numpy.typing as npt
 from budge.constraints.links import induced
 from budge.errors import DrawError
 from budge.parts import Part
-from budge.reach.core import change_interval, listed_values, supported_values
-from budge.reach.shapes import not_positive
+from budge.reach.accept import first_accepted, words_from
+from budge.reach.core import Core, change_interval, listed_values, supported_values
+from budge.reach.fibres import not_positive
+from budge.reach.starts import Starts
+from budge.reach.streams import Stream, WordArray, region_of, unit
 
-__all__ = ["Rejection"]
+__all__ = ["BUDGET", "Rejection"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 BUDGET = 20_000_000
-FIRST, LARGEST = 4096, 262_144  # proposals in the first batch, and in any
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """Exactly uniform, one vectorised batch after the other, within a budget."""
+    """Exactly uniform, within a budget of proposals."""
 
     part: Part
     x: Mapping[str, float]
@@ -37,7 +41,6 @@ class Rejection:
     size = None
     empty = False  # not known to be: it says so when nothing is found
     only_stays = False
-    measures_differ = False
 
     @classmethod
     def of(cls, part: Part, x: Mapping[str, float], measure: str) -> Rejection:
@@ -74,89 +77,84 @@ class Rejection:
         return self.part.names
 
     @property
-    def continuous(self) -> bool:
-        """Whether it has real coordinates."""
-        return any(f.type == "real" for f in self.part.features)
-
-    @cached_property
-    def most(self) -> int:
-        """The size of the box from which is proposed: no more configurations than this."""
-        product = 1
-        for name in self.names:
-            if not any(name in names for names, _ in self.lists):
-                low, high = change_interval(self.part, name, self.x, {}, self.names)
-                product *= max(1, int(np.floor(high + 1e-9) - np.ceil(low - 1e-9)) + 1)
-        for _, moves in self.lists:
-            product *= len(moves)
-        return product
-
-    @property
     def acceptance(self) -> float:
         """Share of proposals accepted so far."""
         return self.counters["accepted"] / self.counters["proposed"] if self.counters["proposed"] else 1.0
 
-    def draw(self, rng: np.random.Generator, n: int) -> FloatArray:
-        """n changes, one row each."""
-        found: list[FloatArray] = []
-        have = spent = 0
-        batch = FIRST
-        while have < n:
-            if spent >= BUDGET:
-                raise DrawError(
-                    f"{have} of {n} draws were accepted within {BUDGET:,} proposals (acceptance {have / spent:.2g})",
-                    where=f"part {', '.join(self.names)}",
-                    remedy="narrow the bounds of its features; budge check tells whether it is empty",
-                )
-            change = self._propose(rng, batch)
-            good = self._thinned(rng, change) & self.part.feasible(self.x, change)
-            rows = np.stack([change[name] for name in self.names], axis=1)[good]
-            found.append(rows)
-            have, spent = have + len(rows), spent + batch
-            self.counters["proposed"] += batch
-            self.counters["accepted"] += len(rows)
-            batch = int(np.clip(1.2 * (n - have) * spent / max(have, 1) + 64, FIRST, LARGEST))
-        return np.concatenate(found)[:n]
+    @property
+    def most(self) -> int:
+        """The size of the box from which is proposed: no more configurations than this."""
+        listed = {name for names, _ in self.lists for name in names}
+        free = [self._open[name] for name in self.names if name not in listed and self.part.by_name[name].discrete]
+        return math.prod(max(1, math.floor(high + 1e-9) - math.ceil(low - 1e-9) + 1) for low, high in free) * math.prod(len(moves) for _, moves in self.lists)
 
-    def _propose(self, rng: np.random.Generator, n: int) -> dict[str, FloatArray]:
+    @cached_property
+    def _open(self) -> dict[str, tuple[float, float]]:
+        """The lowest and the highest change of each feature."""
+        core = Core(Starts.of(self.part, {name: np.array([value]) for name, value in self.x.items()}), np.arange(1))
+        return {name: (float(low[0]), float(high[0])) for name in self.names for low, high in [change_interval(core, name, self.names)]}
+
+    def draw(self, stream: Stream, first: int, n: int) -> FloatArray:
+        """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
+        words = words_from(stream, region=region_of("rejection", *sorted(self.names)))
+        width = len(self.lists) + 2 * len(self.names)
+
+        def propose(_: IntArray, some: WordArray) -> tuple[FloatArray, BoolArray]:
+            u = unit(some)
+            change = self._proposed(u)
+            good = self._thinned(u[:, -len(self.names) :], change) & self.part.feasible(self.x, change)
+            return np.stack([change[name] for name in self.names], axis=1), good
+
+        made = first_accepted(np.arange(first, first + n), words, width, propose, len(self.names), total=BUDGET)
+        self.counters["proposed"] += made.proposed
+        self.counters["accepted"] += made.accepted
+        if not made.found.all():
+            raise DrawError(
+                f"{int(made.found.sum())} of {n} draws were accepted within {made.proposed:,} proposals (acceptance {made.accepted / made.proposed:.2g})",
+                where=f"part {', '.join(self.names)}",
+                remedy="narrow the bounds of its features; budge check tells whether it is empty",
+            )
+        return made.points
+
+    def _proposed(self, u: FloatArray) -> dict[str, FloatArray]:
         change: dict[str, FloatArray] = {}
-        for names, moves in self.lists:
-            rows = moves[rng.integers(0, len(moves), n)]
-            change |= {name: rows[:, i] for i, name in enumerate(names)}
-        for name in self.part.order:
+        for i, (names, moves) in enumerate(self.lists):
+            rows = moves[np.minimum((u[:, i] * len(moves)).astype(np.intp), len(moves) - 1)]
+            change |= {name: rows[:, j] for j, name in enumerate(names)}
+        for i, name in enumerate(self.part.order, start=len(self.lists)):
             if name in change:
                 continue
             feature, links = self.part.by_name[name], self.part.links.get(name, ())
             if links and all(link.relation == "==" and link.on_exceed != "clip" and self.part.split(link.source) != "guess" for link in links):
                 low, high = feature.moves(self.x[name])
-                own = self._between(rng, low, high, n, feature.discrete)
-                others = {m: np.zeros(n) for m in self.names if m not in change}
+                own = _between(u[:, i], float(low), float(high), feature.discrete)
+                others = {m: np.zeros(len(u)) for m in self.names if m not in change}
                 action = self.part.own_actions(self.x, {**change, **others}, dict.fromkeys(self.names, 0.0))
                 change[name] = own + induced(name, links, {m: np.asarray(value) for m, value in self.x.items()}, action)[0]
             else:
-                low, high = change_interval(self.part, name, self.x, {}, self.names)
-                change[name] = self._between(rng, low, high, n, feature.discrete)
+                change[name] = _between(u[:, i], *self._open[name], feature.discrete)
         return {name: change[name] for name in self.names}
 
-    def _thinned(self, rng: np.random.Generator, change: Mapping[str, FloatArray]) -> BoolArray:
+    def _thinned(self, u: FloatArray, change: Mapping[str, FloatArray]) -> BoolArray:
         """Accept in proportion to the features' distributions."""
-        good = np.ones(len(next(iter(change.values()))), dtype=bool)
-        for f in self.part.features:
+        good = np.ones(len(u), dtype=bool)
+        for i, f in enumerate(self.part.features):
             law = f.distribution
             if law is None or law.kind == "uniform" or np.isnan(self.x[f.name]):
                 continue
             if law.kind == "log":
-                low, _ = change_interval(self.part, f.name, self.x, {}, self.names)
-                least = self.x[f.name] + float(low)
+                least = self.x[f.name] + self._open[f.name][0]
                 if least <= 0:
                     raise not_positive(f.name, least)
                 most = float(law.density(least, f.levels))
             else:
                 most = float(law.table(f.levels)[1].max())
-            good &= rng.random(len(good)) * most < law.density(self.x[f.name] + change[f.name], f.levels)
+            good &= u[:, i] * most < law.density(self.x[f.name] + change[f.name], f.levels)
         return good
 
-    @staticmethod
-    def _between(rng: np.random.Generator, low: FloatArray, high: FloatArray, n: int, whole: bool) -> FloatArray:
-        if whole:
-            return rng.integers(int(np.ceil(low - 1e-9)), int(np.floor(high + 1e-9)) + 1, n).astype(float)
-        return np.asarray(float(low) + (float(high) - float(low)) * rng.random(n))
+
+def _between(u: FloatArray, low: float, high: float, whole: bool) -> FloatArray:
+    if whole:
+        least, most = np.ceil(low - 1e-9), np.floor(high + 1e-9)
+        return np.asarray(np.minimum(least + np.floor(u * (most - least + 1)), most))
+    return low + (high - low) * u

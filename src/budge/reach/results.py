@@ -31,11 +31,16 @@ class PartDiagnostics:
     configurations: int | None  # None: too many to count
     exact: bool = True
     acceptance: float = 1.0
-    note: str = ""  # how chains were seen to mix
+    note: str = ""  # what is approximate: how chains were seen to mix, how many configurations were dropped
+
+    @property
+    def law(self) -> str:
+        """Nothing where draws are exact, else what kind of approximation they are."""
+        return "" if self.exact else "approximate (MCMC)" if "hit-and-run" in self.method else "approximate"
 
     def __str__(self) -> str:
         size = "many" if self.configurations is None else f"{self.configurations:,}"
-        law = "" if self.exact else ", approximate (MCMC)"
+        law = f", {self.law}" if self.law else ""
         share = "" if self.acceptance == 1.0 else f", acceptance {self.acceptance:.3g}"
         note = f" ({self.note})" if self.note else ""
         return f"{', '.join(self.names)}: {self.method}, {size} configurations{law}{note}{share}"
@@ -103,11 +108,12 @@ class ReachableSample(_Reached):
 
     @property
     def exact(self) -> bool:
-        """Whether every part was drawn exactly, and not only in the limit of a chain."""
+        """Whether every part was drawn exactly, and not only in the limit of a chain or without what was dropped."""
         return all(part.exact for part in self.parts)
 
     def __str__(self) -> str:
-        law = "" if self.exact else ", approximate (MCMC) in some part"
+        laws = sorted({part.law for part in self.parts} - {""})
+        law = f", {laws[-1]} in some part" if laws else ""
         return f"{self.n:,} independent draws (seed {self.seed}, measure: {self.measure}, status {self.status}{law})"
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import SolverError, nearest
+from budge.expressions.tolerance import round_up
 
 __all__ = ["TIME_LIMIT", "Engine", "Program", "Solution", "register", "solvers"]
 
@@ -203,7 +204,7 @@ class Program:
 
 def _up(bound: float) -> float:
     """The lowest whole number from a bound on (HiGHS does not round the bounds of whole numbers itself)."""
-    return float(math.ceil(bound - 1e-9)) if math.isfinite(bound) else float(bound)
+    return float(round_up(bound)) if math.isfinite(bound) else float(bound)
 
 
 def _down(bound: float) -> float:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from budge.constraints import Constraint, IfThen, Reachability, Rule, Switch
 from budge.errors import Problem
-from budge.expressions.tolerance import equal, less_equal
+from budge.expressions.tolerance import less_equal
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
@@ -43,7 +43,7 @@ def broken_people(model: InteractionModel, values: npt.NDArray[np.float64]) -> l
             continue
         low, high = f.range
         column = values[:, place[f.name]]
-        bad = ~np.isnan(column) & ~(less_equal(low, column) & less_equal(column, high))
+        bad = ~np.isnan(column) & ~(less_equal(low, column, whole=f.discrete) & less_equal(column, high, whole=f.discrete))
         if bad.any():
             found.append((f"bounds of {f.name}", np.asarray(bad)))
     zero = np.zeros(len(values))
@@ -53,7 +53,7 @@ def broken_people(model: InteractionModel, values: npt.NDArray[np.float64]) -> l
         x = {name: values[:, place[name]] for name in c.scope}
         if isinstance(c, Reachability):  # standing on a listed row is enough
             now = np.stack([x[name] for name in c.features], axis=1)
-            good = equal(now[:, None, :], c.table()).all(axis=-1).any(axis=-1)
+            good = c.stands_at(now)
         else:
             still = dict.fromkeys(c.scope, zero)
             good = np.broadcast_to(c.mask(x, still, still), zero.shape)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from budge.frames import Coding
 from budge.origins import keep_origin
-from budge.reach.prepare import Prepared
+from budge.reach.reacher import Alone
 from budge.stress.pool import Changes, Pool, listed_size
 
 __all__ = ["Canvas", "Listing", "plan_listing"]
@@ -70,7 +70,7 @@ class Listing:
 
     pool: Pool
     person: int
-    base: list[Prepared]
+    base: list[Alone]
     sizes: tuple[int, ...]
     bundles: list[tuple[int, Changes, IntArray | slice, int]] = field(default_factory=list)  # number, changes, which new, points
     sets: dict[int, IntArray] = field(default_factory=dict)  # listed sets of these, by their changes within their bundle
@@ -93,9 +93,9 @@ class Listing:
         block[:] = start
         grid = block.reshape(*shape, out.shape[1])
         for axis, (number, part) in enumerate(zip(self.pool.ids[0], self.base)):
-            if part.continuous or part.only_stays:
+            if part.only_stays:
                 continue
-            moves: FloatArray = part.expand()  # type: ignore[union-attr]
+            moves = part.listed[0]
             along = [1] * len(shape)
             along[len(shape) - 1 - axis] = len(moves)
             for column, j in enumerate(self.pool.parts[number][2]):
@@ -165,13 +165,10 @@ class Listing:
         return sums
 
     def _weights(self) -> list[FloatArray] | None:
-        if all(getattr(p, "weights", None) is None for p in self.base):
+        shares = [part.listed[1] for part in self.base]
+        if all(found is None for found in shares):
             return None
-        each = []
-        for part, size in zip(self.base, self.sizes):
-            shares = None if part.continuous else part.shares()  # type: ignore[union-attr]
-            each.append(np.full(size, 1.0 / size) if shares is None else shares)
-        return each
+        return [np.full(size, 1.0 / size) if found is None else found for found, size in zip(shares, self.sizes)]
 
     def _spread(self, each: Sequence[FloatArray], without: Sequence[int]) -> FloatArray:
         """The probability of each original point; parts in `without` count for one."""
@@ -184,16 +181,16 @@ class Listing:
         return mass.ravel()
 
 
-def plan_listing(pool: Pool, person: int, row: FloatArray, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:
+def plan_listing(pool: Pool, person: int, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:
     """Which sets of this person are listed, and their distinct points; None where the original set is not.
 
     `every` holds the changes of each bundle; `able` says which sets have nothing endless in them besides what is prepared.
     """
-    base = [pool.prepared(number, row) for number in pool.ids[0]]
+    base = [pool.prepared(number, person) for number in pool.ids[0]]
     size = listed_size(base)
     if not able[0] or size is None or size > pool.limit or size == 0:
         return None
-    found = Listing(pool, person, base, tuple(1 if p.continuous else int(p.size or 0) for p in base), points=size)
+    found = Listing(pool, person, base, tuple(int(p.size or 0) for p in base), points=size)
     for b, (bundle, changes) in enumerate(zip(pool.bundles, every)):
         each = size // max(changes.base, 1)
         able_here = [

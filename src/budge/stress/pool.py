@@ -11,22 +11,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.interaction import InteractionModel
 from budge.parts import Part
-from budge.reach.plan import Plan, weight_in_bytes
-from budge.reach.prepare import Prepared, prepare_part
-from budge.reach.reacher import reacher
+from budge.reach.reacher import Alone, PartBlock, reacher
 
 __all__ = ["Bundle", "Changes", "Pool", "listed_size"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-CACHE_BYTES = 256 * 2**20
+AT_ONCE = 1024  # people whose parts are prepared together
 
 
 @dataclass(frozen=True)
@@ -56,8 +53,9 @@ class Changes:
 class Pool:
     """The original interaction model (first) and others, with everything that they share."""
 
-    def __init__(self, models: Sequence[InteractionModel], limit: int) -> None:
+    def __init__(self, models: Sequence[InteractionModel], limit: int, values: FloatArray) -> None:
         self.models = tuple(models)
+        self.values = values
         self.limit = limit
         self.makers = [reacher(m) for m in models]
         self.names = self.makers[0].names
@@ -65,9 +63,9 @@ class Pool:
         self._found: dict[tuple[str, tuple[str, ...]], list[int]] = {}
         self.ids = [[self._number(part, m.measure) for part in maker.parts] for m, maker in zip(models, self.makers)]
         whole = [[self._number(part, m.measure) for part in m.parts] for m in models]
-        self._prepared: dict[tuple[int, bytes], Prepared] = {}
+        self._from = -1  # the first of the people whose parts are held
+        self._blocks: dict[int, PartBlock] = {}
         self._changes: dict[tuple[int, bytes], Changes] = {}
-        self._bytes = 0
         self.bundles = self._bundles(whole)
         self.order = np.array([s for bundle in self.bundles for s in bundle.sets], dtype=np.intp)  # sets, bundle by bundle
         self.owner = np.array([b for b, bundle in enumerate(self.bundles) for _ in bundle.sets], dtype=np.intp)
@@ -103,43 +101,32 @@ class Pool:
 
     # -- one person -----------------------------------------------------------------------------------------------------
 
-    def prepared(self, number: int, row: FloatArray) -> Prepared:
-        """A part at the start of this row."""
-        part, measure, columns = self.parts[number]
-        start = row[columns]
-        key = (number, start.tobytes())
-        found = self._prepared.get(key)
-        if found is None:
-            found = prepare_part(part, dict(zip(part.names, start.tolist())), measure)
-            self._remember(weight_in_bytes(found))
-            self._prepared[key] = found
-        return found
-
-    def _remember(self, size: int) -> None:
-        self._bytes += size
-        if self._bytes > CACHE_BYTES:
-            self._prepared.clear()
+    def prepared(self, number: int, person: int) -> Alone:
+        """A part at the start of a person."""
+        begin = person - person % AT_ONCE
+        if begin != self._from:
+            self._from = begin
+            self._blocks.clear()
             self._changes.clear()
-            self._bytes = size
-
-    def plan(self, s: int, row: FloatArray) -> Plan:
-        """How the person of this row is drawn from set s."""
-        return Plan([self.prepared(number, row) for number in self.ids[s]], self.makers[s].columns)
-
-    def changes(self, b: int, row: FloatArray) -> Changes:
-        """What bundle b allows from this row, shared by all who stand alike there."""
-        bundle = self.bundles[b]
-        key = (b, row[bundle.columns].tobytes())
-        found = self._changes.get(key)
+        found = self._blocks.get(number)
         if found is None:
-            found = self._list(bundle, row)
-            self._remember(found.new.nbytes + sum(m.nbytes for m in found.members if m is not None) + 500)
+            part, measure, columns = self.parts[number]
+            found = self._blocks[number] = PartBlock.of(part, columns, self.values[begin : begin + AT_ONCE], columns, measure)
+        return found.of_person(person - begin)
+
+    def changes(self, b: int, person: int) -> Changes:
+        """What bundle b allows from where a person stands, shared by all who stand alike there."""
+        bundle = self.bundles[b]
+        key = (b, self.values[person, bundle.columns].tobytes())
+        found = self._changes.get(key) if person - person % AT_ONCE == self._from else None
+        if found is None:
+            found = self._list(bundle, person)
             self._changes[key] = found
         return found
 
-    def _list(self, bundle: Bundle, row: FloatArray) -> Changes:
+    def _list(self, bundle: Bundle, person: int) -> Changes:
         several = [bundle.base_parts, *bundle.parts]
-        prepared = [[self.prepared(p, row) for p in parts] for parts in several]
+        prepared = [[self.prepared(p, person) for p in parts] for parts in several]
         sizes = [listed_size(parts) for parts in prepared]
         lists = [
             _joint(numbers, parts, bundle.columns, self) if size is not None and size <= self.limit else None
@@ -164,15 +151,14 @@ class Pool:
         )  # fmt: skip
 
 
-def listed_size(parts: Sequence[Prepared]) -> int | None:
+def listed_size(parts: Sequence[Alone]) -> int | None:
     """How many joint configurations; None where they cannot be listed."""
-    if any(p.size is None or (p.continuous and not p.only_stays) for p in parts):
-        return None
-    return math.prod(1 if p.continuous else int(p.size or 0) for p in parts)
+    sizes = [None if p.endless else p.size for p in parts]
+    return None if None in sizes else math.prod(size for size in sizes if size is not None)
 
 
 def _joint(
-    numbers: Sequence[int], parts: Sequence[Prepared], columns: IntArray, pool: Pool
+    numbers: Sequence[int], parts: Sequence[Alone], columns: IntArray, pool: Pool
 ) -> tuple[FloatArray, FloatArray | None]:
     """Every joint change over the columns, the first part running fastest, and probabilities where these differ."""
     size = listed_size(parts)
@@ -181,10 +167,7 @@ def _joint(
     shares: FloatArray | None = None
     number = np.arange(size)
     for at, part in zip(numbers, parts):
-        if part.continuous:
-            continue
-        listed: Any = part
-        moves, weights = listed.expand(), listed.shares()
+        moves, weights = part.listed
         pick = number % len(moves) if len(moves) else number
         changes[:, np.searchsorted(columns, pool.parts[at][2])] = moves[pick]
         number = number // max(len(moves), 1)
@@ -192,7 +175,7 @@ def _joint(
             shares = weights[pick] * (1.0 if shares is None else shares)
         elif shares is not None:
             shares = shares / max(len(moves), 1)
-        elif any(getattr(p, "weights", None) is not None for p in parts):
+        elif any(p.listed[1] is not None for p in parts):
             shares = np.full(size, 1.0 / max(len(moves), 1))
     return changes, shares
 

@@ -13,7 +13,7 @@ from budge.audit.ask import Asker
 from budge.audit.design import Design, Progress
 from budge.audit.sources import BoolArray, Chunk, FloatArray, TableSource
 from budge.interaction import InteractionModel
-from budge.reach.streams import content_keys
+from budge.reach.streams import Stream, keys_of
 from budge.stats.counts import LAWS, STATUSES, Counts
 from budge.stress.common import Asked
 from budge.stress.listing import Canvas, Listing, plan_listing
@@ -50,7 +50,7 @@ def tally(
         Which sets are wanted for which person (sets, people); all unless given. The first is always made.
     """
     source, design, before, ask = about.source, about.design, about.before, about.ask
-    pool = Pool(models, design.exact_limit)
+    pool = Pool(models, design.exact_limit, source.values)
     found = tuple(Counts.blank(len(source)) for _ in models)
     size = np.full((len(models), len(source)), np.nan)
     status = np.zeros((len(models), len(source)), dtype=np.int8)
@@ -60,21 +60,18 @@ def tally(
     able = ~moves
     able[[s for s, model in enumerate(models) if model.effects]] = False
     stuck = np.array([maker.stuck(source.values) for maker in pool.makers])
-    keys = content_keys(pool.names, source.values[people]) if len(people) else []
-    key_of = dict(zip(people.tolist(), keys))
     asked = 0
     drawn: list[list[int]] = [[] for _ in models]
     batch: list[Listing] = []
     rows = done = 0
     everything = set(range(len(models)))
     for i in people.tolist():
-        row = source.values[i]
         if source.invalid[i]:
             status[:, i] = STATUSES.index("invalid_start")
             continue
-        every = [pool.changes(b, row) for b in range(len(pool.bundles))]
-        listing = None if design.method == "sample" else plan_listing(pool, i, row, every, able[:, i].tolist())
-        _statuses(pool, i, row, every, stuck, moves, status, size)
+        every = [pool.changes(b, i) for b in range(len(pool.bundles))]
+        listing = None if design.method == "sample" else plan_listing(pool, i, every, able[:, i].tolist())
+        _statuses(pool, i, every, stuck, moves, status, size)
         listed = set() if listing is None else listing.listed()
         for s in everything - listed:
             if status[s, i] == EMPTY or (wanted is not None and s > 0 and not wanted[s, i]):
@@ -95,7 +92,7 @@ def tally(
         if design.method == "exact":
             status[s, some] = STATUSES.index("not_exact")
             continue
-        for chunk, rough in _draws(pool, s, source, some, [key_of[i] for i in some], design, purposes[s]):
+        for chunk, rough in _draws(pool, s, source, some, design, purposes[s]):
             asked += _count(ask, before, chunk, found[s])
             found[s].approximate[chunk.people] = rough
     for s, counts in enumerate(found):
@@ -115,10 +112,10 @@ def _free_moves(pool: Pool, values: FloatArray) -> BoolArray:
 
 
 def _statuses(
-    pool: Pool, i: int, row: FloatArray, every: Sequence[Changes], stuck: BoolArray, moves: BoolArray, status: npt.NDArray[np.int8], sizes: FloatArray
+    pool: Pool, i: int, every: Sequence[Changes], stuck: BoolArray, moves: BoolArray, status: npt.NDArray[np.int8], sizes: FloatArray
 ) -> None:
     """Fill in status and size of every set for one person, from the parts that they share and those that they do not."""
-    base = {number: pool.prepared(number, row) for number in pool.ids[0]}
+    base = {number: pool.prepared(number, i) for number in pool.ids[0]}
     empty = [number for number, p in base.items() if p.empty]
     movers = {number for number, p in base.items() if not p.only_stays}
     size = listed_size(list(base.values()))
@@ -174,7 +171,7 @@ def _ask(ask: Asker, before: npt.NDArray[Any], canvas: Canvas, batch: Sequence[L
 
 
 def _draws(
-    pool: Pool, s: int, source: TableSource, people: Sequence[int], keys: Sequence[int], design: Design, purpose: str
+    pool: Pool, s: int, source: TableSource, people: Sequence[int], design: Design, purpose: str
 ) -> Iterator[tuple[Chunk, BoolArray]]:
     """Yield draws of one set, and whose of them come from a chain."""
     maker, model, n = pool.makers[s], pool.models[s], design.draws
@@ -183,10 +180,9 @@ def _draws(
     for at in range(0, len(people), step):
         some = np.array(people[at : at + step], dtype=np.intp)
         values = source.values[some]
-        plans = [pool.plan(s, row) for row in values]
-        moved, _ = maker.draw_moved(values, plans, keys[at : at + step], n, design.seed, purpose)
-        rough = np.array([any(not part.exact for part in plan.parts) for plan in plans])
-        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), rough
+        block = maker.block(values)
+        moved, _ = block.draw(Stream(keys_of(maker.names, values, design.seed, purpose)), 0, n)
+        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), block.approximate
 
 
 def _count(ask: Asker, before: npt.NDArray[Any], chunk: Chunk, c: Counts) -> int:

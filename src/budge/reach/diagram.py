@@ -1,0 +1,579 @@
+"""Counting diagram: exact counts, the point of every number, and exact draws of the solutions of rows and rules over whole numbers.
+
+Variables are taken one after the other. A state holds what the later ones still need: the residual of every row, the classes that pair rules leave
+to later variables, and a number for every longer rule. States with the same future are made equal and merged, so that a budget over 200 features
+has a few thousand states. Wide numbers inside rows are written in bits. Counts are exact, however large.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from budge.reach.ordering import best_order
+from budge.reach.streams import below
+
+__all__ = ["LARGEST", "Counts", "Diagram", "Level", "Sum", "Table", "TooManyStatesError", "Variable", "build"]
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+WordArray = npt.NDArray[np.uint64]
+CountArray = npt.NDArray[Any]  # int64, or Python integers where those are too small
+More = Callable[[int, int, int], int]  # the word of draw i, level j, attempt k
+LARGEST = 2**62  # sums and counts held as int64 stay below this
+MOST_STATES = 400_000  # of one level
+MOST_EDGES = 4_000_000  # of the diagram
+MOST_CELLS = 30_000_000  # numbers held while one level is made
+PAIR = 62  # classes that fit a bit mask
+SHORT = 8  # variables up to which a row counts as a rule when the order is chosen
+
+
+class TooManyStatesError(Exception):
+    """The diagram grew past its limits."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A coordinate. Each class is an interval of whole numbers, from `low`, of `size` numbers.
+
+    `weight` is the whole weight of each number of a class, where weights differ.
+    """
+
+    name: str
+    low: IntArray
+    size: IntArray
+    weight: tuple[int, ...] | None = None
+
+    @classmethod
+    def interval(cls, name: str, low: int, high: int, cuts: Sequence[int] | None = None) -> Variable:
+        """Return the numbers from low to high: each a class, or with `cuts` the intervals that start at low and at each cut."""
+        inner = range(low, high + 1) if cuts is None else [c for c in cuts if low < c <= high]
+        starts = np.array(sorted({low, *inner}), dtype=np.int64)
+        return cls(name, starts, np.diff(np.append(starts, high + 1)))
+
+    def keep(self, classes: BoolArray) -> Variable:
+        """Return the variable with some of its classes."""
+        weight = None if self.weight is None else tuple(w for w, kept in zip(self.weight, classes) if kept)
+        return Variable(self.name, self.low[classes], self.size[classes], weight)
+
+
+@dataclass(frozen=True)
+class Sum:
+    """``Σ terms  relation  constant`` with one of ``<= == >= !=``.
+
+    A term holds one whole number per class: that of its lowest value. In a class of several values each step adds the variable's slope.
+    """
+
+    terms: Mapping[str, IntArray]
+    relation: str
+    constant: int
+    slopes: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A rule over few variables: one truth value per combination of their classes."""
+
+    scope: tuple[str, ...]
+    truth: BoolArray
+
+
+@dataclass
+class _Step:
+    """One level to be: a variable, or one bit of it."""
+
+    name: str
+    variable: int
+    low: IntArray
+    size: IntArray
+    weight: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Level:
+    """One step of every path: the edges of state s are numbered from start[s] to start[s + 1] - 1."""
+
+    variable: int
+    low: IntArray
+    size: IntArray
+    weight: CountArray | None
+    start: IntArray
+    label: npt.NDArray[np.int32]  # the class of each edge
+    to: npt.NDArray[np.int32]
+
+    @property
+    def wide(self) -> bool:
+        """Whether some class has several values."""
+        return bool((self.size > 1).any())
+
+
+# -- counting and drawing -------------------------------------------------------------------------------------------------
+
+
+class Counts:
+    """How many points each state leads to, or with `weighted` how much weight."""
+
+    def __init__(self, levels: Sequence[Level], variables: int, ends: int, weighted: bool) -> None:
+        self.levels, self.variables = levels, variables
+        self.factors: list[CountArray | None] = []
+        self.counts: list[CountArray] = [np.ones(ends, dtype=np.int64)]
+        for level in reversed(levels):
+            factor: CountArray = level.size if not weighted or level.weight is None else level.size.astype(object) * level.weight
+            self.factors.append(None if (factor == 1).all() else factor)
+            self.counts.append(self._sums(level, self.counts[-1], self.factors[-1]))
+        self.counts.reverse()
+        self.factors.reverse()
+        self.total = int(self.counts[0][0]) if len(self.counts[0]) else 0
+        self._before: dict[int, CountArray] = {}
+        self._limits: dict[tuple[int, int], tuple[WordArray, BoolArray]] = {}
+
+    @staticmethod
+    def _sums(level: Level, count: CountArray, factor: CountArray | None) -> CountArray:
+        """Return the count of each state of a level, as int64 only where no sum can pass 2^62."""
+        size = len(level.start) - 1
+        some = np.diff(level.start) > 0
+        if not some.any():
+            return np.zeros(size, dtype=np.int64)
+        first = level.start[:-1][some]
+        small = count.dtype != object and (factor is None or factor.max() < LARGEST)
+        if small:
+            rough = count.astype(float)[level.to]
+            if factor is not None:
+                rough = rough * factor.astype(float)[level.label]
+            small = bool(np.add.reduceat(rough, first).max() < LARGEST / 2)
+        kind = np.int64 if small else object
+        each = count.astype(kind)[level.to]
+        if factor is not None:
+            each = each * factor.astype(kind)[level.label]
+        result = np.zeros(size, dtype=kind)
+        result[some] = np.add.reduceat(each, first)
+        return result
+
+    def before(self, i: int) -> CountArray:
+        """Return, for each edge of level i, the count of the earlier edges of its state."""
+        if i not in self._before:
+            self._before[i] = self._make_before(i)
+        return self._before[i]
+
+    def _make_before(self, i: int) -> CountArray:
+        level, factor = self.levels[i], self.factors[i]
+        kind = self.counts[i].dtype
+        each = self.counts[i + 1].astype(kind)[level.to]
+        if factor is not None:
+            each = each * factor.astype(kind)[level.label]
+        running = np.cumsum(each) - each  # int64 may wrap round here; the differences below are right all the same
+        lengths = np.diff(level.start)
+        return np.asarray(running - np.repeat(running[level.start[:-1][lengths > 0]], lengths[lengths > 0]))
+
+    def unrank(self, numbers: npt.ArrayLike) -> IntArray:
+        """Return the points of these numbers, 0 to total - 1: one row per variable."""
+        kind = object if any(c.dtype == object for c in self.counts) else np.int64
+        rank = np.array(numbers, dtype=kind)
+        out = np.zeros((self.variables, len(rank)), dtype=np.int64)
+        state: npt.NDArray[Any] = np.zeros(len(rank), dtype=np.int64)
+        for i, level in enumerate(self.levels):
+            before = self.before(i)
+            edge = _bisect(before, rank, level.start[state], level.start[state + 1] - 1)
+            state, label = level.to[edge], level.label[edge]
+            rank = rank - before[edge]
+            inside: CountArray | int = 0
+            if self.factors[i] is not None:
+                after = self.counts[i + 1][state]
+                inside, rank = rank // after, rank % after
+                if level.weight is not None:
+                    inside = np.minimum(inside, level.size[label] - 1)  # classes with weights hold one value each
+            out[level.variable] += level.low[label] + np.asarray(inside, dtype=np.int64)
+        return out
+
+    @property
+    def width(self) -> int:
+        """Words that a draw by words needs: one per level, one more where a class has several values."""
+        return len(self.levels) + sum(level.wide for level in self.levels)
+
+    def walk(self, words: WordArray, more: More, bits: int = 64) -> IntArray:
+        """Return one point per row of words, exactly in proportion to the counts: one row per variable.
+
+        A word that does not decide is extended by `more`. Words have `bits` bits, those for values inside a class 64.
+        """
+        n = len(words)
+        out = np.zeros((self.variables, n), dtype=np.int64)
+        state: npt.NDArray[Any] = np.zeros(n, dtype=np.int64)
+        column = len(self.levels)
+        for i, level in enumerate(self.levels):
+            limit, rounded = self._thresholds(i, bits)
+            word = np.ascontiguousarray(words[:, i])
+            edge = _bisect(limit, word, level.start[state], level.start[state + 1] - 1)
+            for j in np.flatnonzero((limit[edge] == word) & rounded[edge]):
+                edge[j] = self._decide(i, int(state[j]), int(word[j]), bits, int(j), more)
+            state, label = level.to[edge], level.label[edge]
+            out[level.variable] += level.low[label]
+            if level.wide:
+                at = column
+
+                def again(bad: tuple[npt.NDArray[np.intp], ...], attempt: int, at: int = at) -> WordArray:
+                    return np.array([more(j, at, attempt) for j in bad[0].tolist()], dtype=np.uint64)
+
+                out[level.variable] += below(np.ascontiguousarray(words[:, at]), level.size[label], again)
+                column += 1
+        return out
+
+    def _thresholds(self, i: int, bits: int) -> tuple[WordArray, BoolArray]:
+        """Return where each edge begins as a fraction of 2^bits, rounded down, and whether that was rounded."""
+        if (i, bits) not in self._limits:
+            total = np.repeat(self.counts[i].astype(object), np.diff(self.levels[i].start))
+            shifted = self._make_before(i).astype(object) << bits
+            limit = shifted // total
+            self._limits[i, bits] = limit.astype(np.uint64), (limit * total != shifted).astype(bool)
+        return self._limits[i, bits]
+
+    def _decide(self, i: int, state: int, word: int, bits: int, draw: int, more: More) -> int:
+        """Return the edge of a draw whose word holds the beginning of an edge: append words until one edge holds them all."""
+        first, last = (int(e) for e in self.levels[i].start[state : state + 2])
+        total, have, attempt = int(self.counts[i][state]), bits, 1
+        ends = [*(int(b) for b in self.before(i)[first:last]), total]
+        while True:
+            at = next(k for k in range(last - first) if word * total < ends[k + 1] << have)
+            if (word + 1) * total <= ends[at + 1] << have:
+                return first + at
+            word, have, attempt = word << bits | more(draw, i, attempt), have + bits, attempt + 1
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """Levels of merged states over some variables; `ends` is 1, or 0 where there is no solution."""
+
+    variables: tuple[Variable, ...]
+    levels: tuple[Level, ...]
+    ends: int
+
+    @cached_property
+    def points(self) -> Counts:
+        """The number of points."""
+        return Counts(self.levels, len(self.variables), self.ends, weighted=False)
+
+    @cached_property
+    def mass(self) -> Counts:
+        """The weight of the points."""
+        weighted = any(v.weight is not None for v in self.variables)
+        return Counts(self.levels, len(self.variables), self.ends, weighted=True) if weighted else self.points
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return sum(len(level.start) - 1 for level in self.levels) + self.ends
+
+    @property
+    def edges(self) -> int:
+        """Number of edges."""
+        return sum(len(level.to) for level in self.levels)
+
+
+def _bisect(before: CountArray, key: CountArray, low: IntArray, high: IntArray) -> IntArray:
+    """Return the last place from low to high at which `before` is at most the key."""
+    for _ in range(int((high - low).max(initial=0)).bit_length()):
+        middle = (low + high + 1) >> 1
+        up = (before[middle] <= key).astype(bool)
+        low = np.where(up, middle, low)
+        high = np.where(up, high, np.maximum(middle - 1, low))
+    return low
+
+
+# -- building ---------------------------------------------------------------------------------------------------------------
+
+
+def build(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Table] = ()) -> Diagram:
+    """Build the diagram, or raise TooManyStatesError. What it holds depends on names and structure, not on any order given."""
+    kept, sums, tables = _restricted(variables, sums, tables)
+    if any(len(v.low) == 0 for v in kept):
+        return Diagram(tuple(kept), (), 0)
+    _check(kept, sums)
+    steps = {v.name: _Step(v.name, i, v.low, v.size, v.weight) for i, v in enumerate(kept)}
+    near = [t.scope for t in tables] + [tuple(s.terms) for s in sums if len(s.terms) <= SHORT]
+    ordered = [steps[name] for name in best_order(near, {v.name: len(v.low) for v in kept}, _steepest(kept, sums))]
+    tries = [_in_bits(ordered, sums, by_bit) for by_bit in (False, True)]
+    if not any(s.slopes for s in sums):
+        tries = tries[:1]
+    tries.sort(key=lambda made: made[0])
+    for last, (_, order, rows) in enumerate(tries, start=1):
+        try:
+            levels, ends = _compile(order, rows, tables)
+            return Diagram(tuple(kept), _pruned(levels, ends), ends)
+        except TooManyStatesError:
+            if last == len(tries):
+                raise
+    raise AssertionError  # pragma: no cover
+
+
+def _steepest(variables: Sequence[Variable], sums: Sequence[Sum]) -> dict[str, int]:
+    """Return the largest number that a step of each variable adds to a row."""
+    found = {v.name: 0 for v in variables}
+    for s in sums:
+        for name, term in s.terms.items():
+            found[name] = max(found[name], int(np.abs(term).max()), abs(s.slopes.get(name, 0)))
+    return found
+
+
+def _restricted(
+    variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Table]
+) -> tuple[list[Variable], list[Sum], list[Table]]:
+    """Apply the rules over one variable: the classes that they forbid are dropped everywhere."""
+    good = {v.name: np.ones(len(v.low), dtype=bool) for v in variables}
+    for table in tables:
+        if len(table.scope) == 1:
+            good[table.scope[0]] &= table.truth
+    kept = [v.keep(good[v.name]) for v in variables]
+    rows = [
+        Sum(
+            {n: np.asarray(t, dtype=np.int64)[good[n]] for n, t in s.terms.items()},
+            s.relation,
+            int(s.constant),
+            {n: int(c) for n, c in s.slopes.items() if c},
+        )
+        for s in sums
+    ]
+    rules = [Table(t.scope, t.truth[np.ix_(*(good[n] for n in t.scope))]) for t in tables if len(t.scope) > 1]
+    return kept, rows, rules
+
+
+def _check(variables: Sequence[Variable], sums: Sequence[Sum]) -> None:
+    """Raise where a sum may pass 2^62, or where weights meet classes of several values in a row."""
+    by_name = {v.name: v for v in variables}
+    for s in sums:
+        most = abs(s.constant)
+        for name, term in s.terms.items():
+            reach = int(by_name[name].size.max()).bit_length()
+            most += int(np.abs(term).max()) + (abs(s.slopes.get(name, 0)) << reach)
+        if most >= LARGEST:
+            raise TooManyStatesError("a row holds numbers beyond 2^62")
+    if any(v.weight is not None and (v.size > 1).any() for v in variables):
+        raise ValueError("a class with a weight holds one value")
+
+
+def _in_bits(ordered: Sequence[_Step], sums: Sequence[Sum], by_bit: bool) -> tuple[float, list[_Step], list[Sum]]:
+    """Write wide classes that rows read in bits: all bits of one number together, or bit 0 of all numbers, then bit 1, ….
+
+    Returns a rough logarithm of the number of states, the steps and the rows.
+    """
+    rows = [Sum(dict(s.terms), s.relation, s.constant) for s in sums]
+    heads: list[_Step] = []
+    inner: list[tuple[int, int, _Step]] = []  # bit, place of the variable, step
+    bounds: list[Sum] = []
+    for place, step in enumerate(ordered):
+        used = [(s, row) for s, row in zip(sums, rows) if step.name in s.slopes]
+        if not used or not (step.size > 1).any():
+            heads.append(step)
+            continue
+        heads.append(replace(step, size=np.ones_like(step.size)))
+        names = [f"{step.name}\0{k}" for k in range((int(step.size.max()) - 1).bit_length())]
+        for k, name in enumerate(names):
+            inner.append((k, place, _Step(name, step.variable, np.array([0, 1 << k]), np.ones(2, dtype=np.int64))))
+            for s, row in used:
+                row.terms[name] = np.array([0, s.slopes[step.name] << k])  # type: ignore[index]
+        if not _implied(step, sums):
+            bits = {name: np.array([0, 1 << k]) for k, name in enumerate(names)}
+            bounds.append(Sum({step.name: -(step.size - 1), **bits}, "<=", 0))
+    if by_bit:
+        steps = [*heads, *(step for _, _, step in sorted(inner, key=lambda b: b[:2]))]
+    else:
+        steps = [s for place, head in enumerate(heads) for s in (head, *(b[2] for b in reversed(inner) if b[1] == place))]
+    return _guess(sums, rows, by_bit, len(bounds)), steps, rows + bounds
+
+
+def _implied(step: _Step, sums: Sequence[Sum]) -> bool:
+    """Return whether a row with nothing negative in it keeps the number within its only class already."""
+    if len(step.size) > 1:
+        return False
+    for s in sums:
+        slope = s.slopes.get(step.name, 0)
+        if slope > 0 and s.relation in ("<=", "==") and min(s.slopes.values()) > 0:
+            least = sum(int(t.min()) for t in s.terms.values())
+            if slope * int(step.size[0]) > s.constant - least:
+                return True
+    return False
+
+
+def _guess(sums: Sequence[Sum], rows: Sequence[Sum], by_bit: bool, bounds: int) -> float:
+    """Return a rough logarithm of the states: ranges of residuals, or carries and pending bounds."""
+    found = [float(bounds)] if by_bit else [0.0]
+    for s, row in zip(sums, rows):
+        heads = sum(int(np.ptp(t)) for t in s.terms.values())
+        span = sum(int(np.ptp(t)) for t in row.terms.values())
+        if all(t.min() >= 0 for t in row.terms.values()):
+            span, heads = min(span, abs(s.constant)), min(heads, abs(s.constant))
+        carry = heads + sum(abs(c) for c in s.slopes.values())
+        found.append(math.log2(1 + (carry if by_bit else span)))
+    return math.fsum(found)
+
+
+# -- states, level by level -------------------------------------------------------------------------------------------------
+
+
+class _Residual:
+    """What a row still leaves to the later variables, in a form that is equal for states with the same future."""
+
+    def __init__(self, row: Sum, place: Mapping[str, int], levels: int) -> None:
+        sign = -1 if row.relation == ">=" else 1
+        self.relation = "<=" if row.relation == ">=" else row.relation
+        self.constant = sign * row.constant
+        self.terms = {place[name]: sign * term for name, term in row.terms.items()}
+        self.rest = [(0, 0, 0)] * (levels + 1)  # least, most and common divisor of what level i and later ones add
+        for i in range(levels - 1, -1, -1):
+            least, most, step = self.rest[i + 1]
+            term = self.terms.get(i)
+            if term is not None:
+                low = int(term.min())
+                least, most = least + low, most + int(term.max())
+                step = math.gcd(step, *np.unique(term - low).tolist())
+            self.rest[i] = (least, most, step)
+
+    def normal(self, left: IntArray, level: int) -> tuple[IntArray, BoolArray]:
+        """Return the residuals before `level` with equal futures made equal, and which of them can still be met."""
+        least, most, step = self.rest[level]
+        if self.relation == "==":
+            good = (left >= least) & (left <= most)
+            return left, good & ((left - least) % step == 0) if step else good
+        if self.relation == "!=":
+            free = (left < least) | (left > most)
+            if step:
+                free |= (left - least) % step != 0
+            return np.where(free, most + 1, left), free | (least != most)
+        cut = np.minimum(left, most)
+        return cut - (cut - least) % step if step > 1 else cut, left >= least
+
+
+def _compile(steps: Sequence[_Step], sums: Sequence[Sum], tables: Sequence[Table]) -> tuple[list[Level], int]:
+    """Return the levels in the order of the steps, and how many states end it: 1, or 0 where there is no solution.
+
+    The columns of a state are residuals, masks of classes, and numbers in longer rules.
+    """
+    place = {step.name: i for i, step in enumerate(steps)}
+    rows = {("row", r): _Residual(s, place, len(steps)) for r, s in enumerate(sums)}
+    pairs, longer = _rules(steps, tables, place)
+    same: dict[tuple[str, int], int] = {}  # columns that are equal in all states
+    varied: dict[tuple[str, int], IntArray] = {}
+    states = 1
+    for key, row in rows.items():
+        start, good = row.normal(np.array([row.constant]), 0)
+        same[key] = int(start[0])
+        states *= int(good[0])
+    same |= {("mask", b): (1 << len(steps[b].low)) - 1 for _, b in pairs}
+    same |= {("rule", k): 0 for k in range(len(longer))}
+    levels: list[Level] = []
+    edges = 0
+    for i, step in enumerate(steps):
+        classes = len(step.low)
+        if states * classes * (len(varied) + 4) > MOST_CELLS:
+            raise TooManyStatesError(f"{states:,} states with {classes:,} classes at level {i} of {len(steps)}")
+        source, label = np.repeat(np.arange(states), classes), np.tile(np.arange(classes), states)
+        keep = np.ones(len(source), dtype=bool)
+        touched: dict[tuple[str, int], IntArray] = {}
+
+        def now(key: tuple[str, int], source: IntArray = source, varied: dict[tuple[str, int], IntArray] = varied) -> IntArray:
+            return varied[key][source] if key in varied else np.full(len(source), same[key], dtype=np.int64)
+
+        if ("mask", i) in same:
+            keep &= (now(("mask", i)) >> label) & 1 == 1
+            touched["mask", i] = np.zeros(len(source), dtype=np.int64)
+        for key, row in rows.items():
+            if i in row.terms:
+                touched[key], good = row.normal(now(key) - row.terms[i][label], i + 1)
+                keep &= good
+        for (a, b), masks in pairs.items():
+            if a == i:
+                touched["mask", b] = now(("mask", b)) & masks[label]
+                keep &= touched["mask", b] != 0
+        for k, rule in enumerate(longer):
+            if i in rule:
+                touched["rule", k] = rule[i][now(("rule", k)), label]
+                keep &= touched["rule", k] >= 0
+        source, label = source[keep], label[keep]
+        edges += len(source)
+        if edges > MOST_EDGES:
+            raise TooManyStatesError(f"more than {MOST_EDGES:,} edges at level {i} of {len(steps)}")
+        columns = {key: c[source] for key, c in varied.items() if key not in touched} | {key: c[keep] for key, c in touched.items()}
+        varied, to = _merged(columns, same, len(source))
+        start = np.zeros(states + 1, dtype=np.int64)
+        np.cumsum(np.bincount(source, minlength=states), out=start[1:])
+        weight = None if step.weight is None else np.array(step.weight, dtype=object)
+        levels.append(Level(step.variable, step.low, step.size, weight, start, label.astype(np.int32), to.astype(np.int32)))
+        states = int(to.max(initial=-1)) + 1
+        if states > MOST_STATES:
+            raise TooManyStatesError(f"{states:,} states at level {i} of {len(steps)}")
+    return levels, states
+
+
+def _rules(
+    steps: Sequence[_Step], tables: Sequence[Table], place: Mapping[str, int]
+) -> tuple[dict[tuple[int, int], IntArray], list[dict[int, npt.NDArray[Any]]]]:
+    """Return the rules over two variables as masks of the later one's classes, and the longer ones as automata."""
+    pairs: dict[tuple[int, int], IntArray] = {}
+    longer: list[dict[int, npt.NDArray[Any]]] = []
+    for table in tables:
+        scope = sorted(table.scope, key=place.__getitem__)
+        truth = np.transpose(table.truth, [table.scope.index(name) for name in scope])
+        where = [place[name] for name in scope]
+        if len(scope) == 2 and truth.shape[1] <= PAIR:
+            masks: IntArray = truth.astype(np.int64) @ (1 << np.arange(truth.shape[1], dtype=np.int64))
+            key = (where[0], where[1])
+            pairs[key] = np.asarray(pairs[key] & masks if key in pairs else masks)
+            continue
+        rule: dict[int, npt.NDArray[Any]] = {}
+        rest: BoolArray = truth.reshape(1, *truth.shape)
+        for i in where:  # prefixes that leave the same to the rest are one number; -1: nothing
+            flat = rest.reshape(rest.shape[0] * rest.shape[1], -1)
+            kinds, number = np.unique(flat, axis=0, return_inverse=True)
+            dead = ~np.asarray(kinds.any(axis=1))[number.ravel()]
+            rule[i] = np.where(dead, -1, number.ravel()).reshape(rest.shape[:2])
+            rest = kinds.reshape(len(kinds), *rest.shape[2:])
+        longer.append(rule)
+    return pairs, longer
+
+
+def _merged(
+    columns: dict[tuple[str, int], IntArray], same: dict[tuple[str, int], int], edges: int
+) -> tuple[dict[tuple[str, int], IntArray], IntArray]:
+    """Return the columns of the distinct states, one entry per state, and the state of each edge."""
+    varied = {}
+    for key, column in columns.items():
+        if edges and (column == column[0]).all():
+            same[key] = int(column[0])
+        elif edges:
+            varied[key] = column
+    number = np.zeros(edges, dtype=np.int64)
+    span = 1
+    for column in varied.values():
+        low = int(column.min())
+        width = int(column.max()) - low + 1
+        if span * width >= LARGEST:
+            _, number = np.unique(number, return_inverse=True)
+            _, column = np.unique(column, return_inverse=True)
+            span, low, width = int(number.max()) + 1, 0, int(column.max()) + 1
+        number = number * width + (column - low)
+        span *= width
+    if span <= max(4 * edges, 1 << 16):  # numbering by look-up, without a sort
+        there = np.zeros(span, dtype=bool)
+        there[number] = True
+        number = (np.cumsum(there) - 1)[number]
+        first = np.zeros(int(there.sum()), dtype=np.int64)
+        first[number[::-1]] = np.arange(edges - 1, -1, -1)
+    else:
+        _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    return {key: column[first] for key, column in varied.items()}, number
+
+
+def _pruned(levels: Sequence[Level], ends: int) -> tuple[Level, ...]:
+    """Return the levels without the edges that lead nowhere."""
+    alive = np.ones(ends, dtype=bool)
+    kept: list[Level] = []
+    for level in reversed(levels):
+        good = alive[level.to] if len(alive) else np.zeros(len(level.to), dtype=bool)
+        ended = np.concatenate([[0], np.cumsum(good)])[level.start]
+        kept.append(replace(level, start=ended, label=level.label[good], to=level.to[good]))
+        alive = np.diff(ended) > 0
+    return tuple(reversed(kept))
