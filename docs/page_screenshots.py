@@ -88,7 +88,7 @@ def limit(page: Any) -> None:
 
 
 def person(find: str) -> Callable[[Any], None]:
-    """Find somebody and open her."""
+    """Find a person and open their page."""
     def steps(page: Any) -> None:
         page.fill("#find", find)
         page.wait_for_timeout(500)

@@ -232,7 +232,7 @@ class InteractionModel:
         return dict(zip((f.name for f in self.features), self.coding.encode(frame)[0].tolist()))
 
     def broken(self, x: Any) -> tuple[Problem, ...]:
-        """What the person breaks before she moves: bounds and value constraints (status ``invalid_start``)."""
+        """Return what the person breaks before any move: bounds and value constraints (status ``invalid_start``)."""
         from budge.reach.status import broken_at
 
         return broken_at(self, self.start(x))

@@ -1,4 +1,4 @@
-"""Tables come back as they came: a caller of polars or Arrow gets, and her model is asked with, polars or Arrow.
+"""Tables come back as they came: a caller with polars or Arrow gets polars or Arrow back, and the model is given the same kind.
 
 Inside the library there are pandas tables alone. Where one came from is noted on the table itself, a note that rows and columns
 taken from it keep.

@@ -111,20 +111,20 @@ def _untold(part: Part) -> list[Problem]:
 def _idle(constraint: Constraint, i: int, features: Mapping[str, Feature]) -> list[Problem]:
     """Conditions that can never hold, or always do."""
     watched: list[tuple[str, Expression]] = []
+    constraint = constraint.bind(features)
     if isinstance(constraint, IfThen) and constraint.on == "value":
-        watched = [("if", constraint.condition)]
+        watched = [("if", constraint.bound[0])]
     elif isinstance(constraint, Switch):
-        watched = [("when", constraint.condition)]
+        watched = [("when", constraint.bound)]
     elif isinstance(constraint, Rule):
-        watched = [("expression", constraint.parsed)]
+        watched = [("expression", constraint.bound)]
     bounds: dict[Var, tuple[float, float]] = {}
     for name, f in features.items():
         bounds["value", name] = bounds["before", name] = f.range
         bounds["action", name] = (f.range[0] - f.range[1], f.range[1] - f.range[0])
-    levels = {name: f.levels for name, f in features.items() if f.levels is not None}
     found = []
     for key, expression in watched:
-        low, high = expression.range(bounds, levels=levels)
+        low, high = expression.range(bounds)
         if low == high:
             how = "always holds" if low else "can never hold"
             found.append(

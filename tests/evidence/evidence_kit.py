@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,15 +17,16 @@ from scipy.special import gammaln, xlog1py, xlogy
 
 import budge
 from budge import Design, Execution, Feature, InteractionModel
-from budge.constraints import LinearConstraint
+from budge.constraints import Rule
 from budge.distributions import Distribution
 from budge.stats import claims as claims_module
+from budge.stats import lower_bound, upper_bound
 from budge.stats.counts import Counts
 from budge.stats.sequential import StoppingRule
 
 LAWS = ("listed", "listed with weights", "drawn", "drawn approximately", "weighted", "stopped")
 MISS, HIT, LOST = 0, 1, 2
-REALS = [f"r{i}" for i in range(8)]
+REALS = [f"r{i}" for i in range(7)]
 EXACT = ("listed", "listed with weights")
 
 
@@ -33,11 +35,9 @@ EXACT = ("listed", "listed with weights")
 
 @cache
 def walked() -> InteractionModel:
-    """Return a polytope of eight real dimensions, which is drawn by a chain; made once, since the length of the chain is measured."""
+    """Return seven reals in order of size, which are drawn by a chain; made once, since the length of the chain is measured."""
     still = [Feature("who", "integer", actionable=False)]
-    return InteractionModel(
-        [*(Feature(r, "real", bounds=(0, 1)) for r in REALS), *still], [LinearConstraint(dict.fromkeys(REALS, 1.0), "<=", 1)]
-    )
+    return InteractionModel([*(Feature(r, "real", bounds=(0, 1)) for r in REALS), *still], [Rule(f"{a} <= {b}") for a, b in pairwise(REALS)])
 
 
 @dataclass
@@ -391,4 +391,69 @@ def twin_errors(runs: int = 100, seed: int = 0) -> list[str]:
         wrong += result.summary().share.low > 0
     found = Found()
     found.check(wrong / runs <= binomial_limit(runs, 0.1, 3.0), f"twins: the share is too large in {wrong} of {runs} audits")
+    return found.words
+
+
+# -- a judge that errs ----------------------------------------------------------------------------------------------------
+
+
+def corrected_coverage(size: int | StoppingRule, labels: tuple[int, int], tau: float, alpha: float = 0.1) -> list[str]:
+    """Check claims about what people would say, exactly: all counts of the judge, fixed or stopped by a rule, and all labels, for judges good and bad."""
+    judges = [(0.95, 0.05), (1.0, 0.0), (0.8, 0.3), (0.5, 0.5), (0.2, 0.7), (0.99, 0.4), (0.6, 0.0)]
+    truths = np.unique(np.r_[np.linspace(0, 1, 11), tau, tau - 1e-9, tau + 1e-9])
+    q = np.array([s * truths + f * (1 - truths) for s, f in judges])
+    if isinstance(size, int):
+        counts, rule = Counts.of(np.arange(size + 1), size), None
+        chance = binomial(size, q.ravel())
+    else:
+        k, n, u, _, chance = stops(size, q.ravel())
+        counts, rule = Counts.of(k, n, u, law="sequential"), size
+    chance = chance.reshape(*q.shape, -1)
+    found, made = Found(), []
+    wrong = {what: np.zeros(q.shape) for what in ("upper", "lower", "interval", "below", "above")}
+    of_labels = [[binomial(m, np.array([rate]))[0] for m, rate in zip(labels, pair)] for pair in judges]
+    for a in range(labels[0] + 1):
+        for b in range(labels[1] + 1):
+            c = claims_module.claim(counts, asked(tau, alpha, rule), judge=Counts.of([a, b], labels))
+            made.append(c)
+            found.words += agreement(c, counts)
+            weight = np.array([of_hits[a] * of_misses[b] for of_hits, of_misses in of_labels])[:, None]
+            r = truths[:, None]
+            for what, bad in (
+                ("upper", c.upper < r - 1e-12), ("lower", c.lower > r + 1e-12), ("interval", (c.low > r + 1e-12) | (c.high < r - 1e-12)),
+                ("below", (c.verdict == "below") & (r >= tau)), ("above", (c.verdict == "above") & (r <= tau)),
+            ):  # fmt: skip
+                wrong[what] += weight * (chance * bad).sum(axis=2)
+    for what, error in wrong.items():
+        found.check(error.max() <= alpha + 1e-9, f"corrected: error of {what} is {error.max():.4f}")
+    found.check(any((c.verdict != "inconclusive").any() for c in made), "something can be shown")
+    return found.words
+
+
+def corrected_parts(tau: float = 0.4, alpha: float = 0.05) -> list[str]:
+    """Check that each end follows from three exact bounds that hold together with probability 1 - alpha at least, and that p-values are its curve."""
+    found, labels = Found(), ((90, 100), (6, 100))
+    k = np.arange(0, 201, 10)
+    judge = Counts.of(*zip(*labels))
+    c = claims_module.claim(Counts.of(k, 200), asked(tau, alpha), judge=judge)
+    for end, (bound, other) in ((c.upper, (upper_bound, lower_bound)), (c.lower, (lower_bound, upper_bound))):
+        parts = bound(k, 200, alpha / 3), *(other(*pair, alpha / 3) for pair in labels)
+        found.check(np.abs(end - np.clip((parts[0] - parts[2]) / (parts[1] - parts[2]), 0, 1)) < 1e-9, "an end is that of three bounds at alpha / 3")
+    for level in (0.001, 0.02, 0.2, 0.6):
+        again = claims_module.claim(Counts.of(k, 200), asked(tau, level), judge=judge)
+        found.check((again.upper < tau) == (c.p_below < level), "p_below is below an error where the bound at that error is below tau")
+        found.check((again.lower > tau) == (c.p_above < level), "p_above is below an error where the bound at that error is above tau")
+    return found.words
+
+
+def corrected_losses(tau: float = 0.4) -> list[str]:
+    """Check that no way to fill what the judge left open, in draws or labels, goes beyond the ends."""
+    found = Found()
+    lost = claims_module.claim(Counts.of([5, 40], [60, 60], [4, 4]), asked(tau), judge=Counts.of([36, 2], [40, 40], [2, 3]))
+    for a in range(3):
+        for b in range(4):
+            for j in range(5):
+                c = claims_module.claim(Counts.of([5 + j, 40 + j], 60), asked(tau), judge=Counts.of([36 + a, 2 + b], 40))
+                for name, sign in (("low", 1), ("lower", 1), ("high", -1), ("upper", -1), ("p_below", -1), ("p_above", -1)):
+                    found.check(sign * getattr(lost, name) <= sign * getattr(c, name) + 1e-9, f"{name} holds however answers are filled")
     return found.words

@@ -77,9 +77,9 @@ def test_the_mean_gain_and_its_interval_are_about_the_same_people() -> None:
     people = pd.DataFrame({"x": [1, 3], "g": [0, 1]})
     found = stress.ablate(model, people, STEPS, ["lift steps of x"], target=1.0, design=Design(max_unresolved=0.5))
     row = found.ranking.iloc[0]
-    assert row["low"] <= row["gain"] <= row["high"]
-    assert row["compared"] == 1
-    assert "1 person left out" in str(found)
+    assert np.isnan(row["gain"])  # of everybody, or of nobody
+    assert row["low"] < row["high"]
+    assert "answers of 1 person are missing" in str(found)
 
 
 def test_sensitivity_at_the_threshold_0_counts_those_without_a_way() -> None:
@@ -165,3 +165,64 @@ def test_models_and_people_of_any_name() -> None:
     assert chosen.chosen == "2"
     index = pd.MultiIndex.from_tuples([(1, 2), (1, 3), (2, 1), (2, 2)])
     assert len(budge.audit(above(4), X.set_index(index), IM, target=1).to_dict()["table"]) == 4
+
+
+# -- means and gates where answers are missing, or nobody is judged ------------------------------------------------------------------------
+
+
+def _gaps() -> tuple[Any, pd.DataFrame, Any]:
+    im = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 9), max_increase=5), budge.Feature("g", "binary", actionable=False)])
+    X = pd.DataFrame({"a": [0, 1], "g": [0, 1]})
+
+    def model(t: pd.DataFrame) -> Any:
+        return np.where((t["g"] == 1) & (t["a"] == 5), np.nan, np.where(t["g"] == 0, (t["a"] > 8) * 1.0, (t["a"] > 1) * 1.0))
+
+    return im, X, model
+
+
+def test_a_mean_is_about_everybody_or_only_its_ends_are_told() -> None:
+    """Person 1 has ρ in [4/7, 5/7] under five steps: a mean without that person would be 0."""
+    im, X, model = _gaps()
+    design = budge.Design(max_unresolved=1.0)
+    found = budge.estimate(model, X, im, target=1.0, design=design)
+    low, high = found.audit.summary().mean_ends or (np.nan, np.nan)
+    assert found.audit.summary().mean_rho is None
+    assert low <= 2 / 7 + 1e-12
+    assert high >= 5 / 14 - 1e-12
+    assert "whatever the 1 missing answers are" in str(found)
+    family = budge.stress.grid(im, {"features.a.max_increase": [2, 5]})
+    moved = budge.sensitivity(model, X, family, target=1.0, design=design)
+    assert np.isnan(moved.by_member["mean_rho"].iloc[1])
+    assert "moves most" not in str(moved)
+    assert moved.people["rho_max"].isna().tolist() == [False, True]
+    gained = budge.ablate(model, X, im, ["lift steps of a"], target=1.0, design=design)
+    row = gained.ranking.iloc[0]
+    assert np.isnan(row["gain"])
+    assert "exactly" not in str(gained)
+    each = gained.of("lift steps of a")
+    assert row["low"] == pytest.approx(each["low"].mean())
+    assert row["high"] == pytest.approx(each["high"].mean())
+
+
+def test_a_gate_over_nobody_is_an_error_and_people_who_are_not_listed_may_be_on_either_side() -> None:
+    from budge.audit.gate import gate
+
+    im = budge.InteractionModel([budge.Feature("a", "real", bounds=(0, 9)), budge.Feature("g", "integer", bounds=(0, 9), actionable=False)])
+    X = pd.DataFrame({"a": [0.0, 1.0], "g": [0, 1]})
+    none = budge.audit(lambda t: (t["a"] > 8.9) * 1, X, im, target=1, method="exact")
+    assert gate(none, "share_high > 0.5").failed
+    assert not gate(none, "share_low > 0.5").failed
+    with pytest.raises(budge.BudgeError, match="nobody has a value"):
+        gate(none, "mean(rho) < 0.5")
+    nobody = budge.audit(lambda t: (t["a"] > 8.9) * 1, X, im, target=1, population="g > 7", n=100)
+    with pytest.raises(budge.BudgeError, match="nobody was judged"):
+        gate(nobody, "share_high > 0.5")
+
+
+def test_a_cause_does_not_depend_on_the_size_of_blocks() -> None:
+    im, X, model = _gaps()
+    seen = {
+        str(budge.audit(model, X, im, target=1.0, population="all", design=budge.Design(max_unresolved=1.0), execution=budge.Execution(block_people=size)))
+        for size in (1, 2)
+    }
+    assert len(seen) == 1

@@ -252,7 +252,7 @@ def without_losses(counts: Counts, *, dropped: bool = False) -> Counts:
 
 def losses_are_misses_of_draws(patch: pytest.MonkeyPatch) -> None:
     right = claims_module._fixed
-    patch.setattr(claims_module, "_fixed", lambda counts, tau: right(without_losses(counts), tau))
+    patch.setattr(claims_module, "_fixed", lambda counts: right(without_losses(counts)))
 
 
 def losses_are_misses_of_lists(patch: pytest.MonkeyPatch) -> None:
@@ -262,7 +262,7 @@ def losses_are_misses_of_lists(patch: pytest.MonkeyPatch) -> None:
 
 def losses_are_dropped_of_draws(patch: pytest.MonkeyPatch) -> None:
     right = claims_module._fixed
-    patch.setattr(claims_module, "_fixed", lambda counts, tau: right(without_losses(counts, dropped=True), tau))
+    patch.setattr(claims_module, "_fixed", lambda counts: right(without_losses(counts, dropped=True)))
 
 
 def losses_are_dropped_of_lists(patch: pytest.MonkeyPatch) -> None:
@@ -287,13 +287,8 @@ def counts_for_masses(patch: pytest.MonkeyPatch) -> None:
 
 
 def whole_alpha_at_both_ends(patch: pytest.MonkeyPatch) -> None:
-    right = claims_module._fixed
-
-    def wrong(counts: Counts, tau: float) -> Any:
-        curves = right(counts, tau)
-        return replace(curves, lower=lambda a: curves.lower(0.05), upper=lambda a: curves.upper(0.05))
-
-    patch.setattr(claims_module, "_fixed", wrong)
+    right = claims_module._Tails.bound
+    patch.setattr(claims_module._Tails, "bound", lambda self, alpha, claim: right(self, 0.05, claim))
 
 
 def largest_weight_seen(patch: pytest.MonkeyPatch) -> None:
@@ -307,7 +302,7 @@ def largest_weight_seen(patch: pytest.MonkeyPatch) -> None:
 
 
 def fixed_p_after_every_draw(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(claims_module, "_stopped", lambda counts, tau, rule: claims_module._fixed(counts, tau))
+    patch.setattr(claims_module, "_stopped", lambda counts, rule: claims_module._fixed(counts))
 
 
 def twins_ignored(patch: pytest.MonkeyPatch) -> None:

@@ -45,13 +45,13 @@ def test_listed_sets_equal_brute_force(seed: int) -> None:
 
 def test_a_part_is_prepared_once_however_many_sets_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[tuple[object, str]] = []
-    whole = pool.prepare_part
+    whole = pool.PartBlock.of
 
-    def counted(part: Part, x: dict[str, float], measure: str) -> object:
-        made.append((part, str(sorted(x.items()))))
-        return whole(part, x, measure)
+    def counted(part: Part, columns: object, rows: np.ndarray, *more: object) -> object:
+        made.append((part, str(rows.tolist())))
+        return whole(part, columns, rows, *more)
 
-    monkeypatch.setattr(pool, "prepare_part", counted)
+    monkeypatch.setattr(pool.PartBlock, "of", counted)
     X, im = world(np.random.default_rng(7))
     result = ablate(lambda t: (t["a"] > 1).to_numpy().astype(int), X, im, target=1, population="all")
     assert len(result.relaxations) > 5

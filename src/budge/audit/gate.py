@@ -101,9 +101,14 @@ def _beside(audit: Audit, name: str, people: pd.DataFrame | None) -> pd.DataFram
 
 def _guaranteed(audit: Audit, what: str, model: str) -> float:
     """Return a number with a guarantee."""
-    summary = audit.summary(model)
+    summary, counts = audit.summary(model), audit.rows[model].counts
     if what != "gap_low":
-        return 0.0 if summary.share is None else summary.share.low if what == "share_low" else summary.share.high
+        judged = int((~counts.is_law("none")).sum())
+        open_ = int((counts.status == STATUSES.index("not_exact")).sum())  # they may be on either side
+        if summary.share is None and not open_:
+            raise InputError("nobody was judged", where="fail-if", got=what, remedy="audit people who can be judged")
+        least, most = (0.0, 0.0) if summary.share is None else (summary.share.low * judged, summary.share.high * judged)
+        return (least if what == "share_low" else most + open_) / (judged + open_)
     if not summary.groups:
         raise InputError("no groups are declared", where="fail-if", got=what, remedy="give groups=, on the shell --by COLUMN")
     gaps = [differences(t, audit.design.claim) for t in summary.groups.values()]
@@ -166,5 +171,5 @@ def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
     if name == "count":
         return float(numbers.sum())
     if not len(numbers) or np.isnan(numbers).all():
-        return 0.0
+        raise InputError("nobody has a value", where="fail-if", got=f"{name}({inside})", remedy="audit people who can be judged")
     return float({"least": np.nanmin, "most": np.nanmax}.get(name, np.nanmean)(numbers))

@@ -16,7 +16,7 @@ from budge.errors import printable
 from budge.stats import Claims, Share, share_from_p_values
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
-from budge.stats.counts import LAWS
+from budge.stats.counts import LAWS, Counts
 
 if TYPE_CHECKING:
     from budge.audit.result import Rows
@@ -44,7 +44,8 @@ class Summary:
     every_way: int
     share: Share | None
     groups: Mapping[str, pd.DataFrame]
-    mean_rho: float | None
+    mean_rho: float | None  # None where answers are missing: then only its ends are known
+    mean_ends: tuple[float, float] | None
     asked: int
     points: int
     unresolved: int
@@ -128,7 +129,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""
-        plain = ("model", "people", "given", "already", "no_way", "every_way", "mean_rho", "asked", "points", "unresolved", "approximate")
+        plain = ("model", "people", "given", "already", "no_way", "every_way", "mean_rho", "mean_ends", "asked", "points", "unresolved", "approximate")
         groups = {
             column: {
                 "shares": records(table.reset_index()),
@@ -193,7 +194,8 @@ def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any
         verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
         every_way=extremes.get("every", 0), share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
         groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
-        mean_rho=_mean(claims.rho[at]), asked=int(counts.asked.sum()), points=int(counts.n.sum()),
+        mean_rho=_mean(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
+        asked=int(counts.asked.sum()), points=int(counts.n.sum()),
         unresolved=int(counts.unresolved.sum()), approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
         design=design, info=info,
     )  # fmt: skip
@@ -204,10 +206,15 @@ def _tally(names: tuple[str, ...], codes: npt.NDArray[np.int8]) -> dict[str, int
     return {names[int(k)]: int(v) for k, v in pd.Series(codes).value_counts().items()}  # type: ignore[call-overload]
 
 
-def _mean(rho: npt.NDArray[np.float64]) -> float | None:
-    """Return the mean over rows with a value."""
-    known = ~np.isnan(rho)
-    return float((rho if known.all() else rho[known]).mean()) if known.any() else None
+def _mean(rho: npt.NDArray[np.float64], unresolved: npt.NDArray[np.int64]) -> float | None:
+    """Return the mean over rows; None where some answer is missing: a mean over the others would be about other people."""
+    return float(rho.mean()) if len(rho) and not unresolved.any() and not np.isnan(rho).any() else None
+
+
+def _mean_ends(counts: Counts, at: npt.NDArray[np.intp] | slice) -> tuple[float, float]:
+    """Return the mean of the estimates over rows if every missing answer is a miss, and if every one is a hit."""
+    least, lost = counts.hit_mass[at], counts.lost_mass[at]
+    return float(np.clip(least, 0, 1).mean()), float(np.clip(least + lost, 0, 1).mean())
 
 
 def share_of(claims: Claims, units: npt.NDArray[np.int64], at: npt.NDArray[np.intp] | slice, side: Claim, alpha: float) -> Share:
@@ -227,7 +234,7 @@ def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> 
     found = []
     for k, name in enumerate(names):
         at = np.flatnonzero((codes == k) & judged)
-        size, mean = len(at), _mean(claims.rho[at])
+        size, mean = len(at), _mean(claims.rho[at], rows.counts.unresolved[at])
         for side in SIDES:
             made = int(claims.has("none" if side == "below" and claims.threshold == 0 else side)[at].sum())
             ends = share_of(claims, rows.units, at, side, alpha / len(names)) if size else None

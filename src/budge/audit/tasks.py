@@ -93,7 +93,7 @@ class Estimate(_Answer):
 
     def __str__(self) -> str:
         if not self.single:
-            return f"{len(self.table):,} people, mean responsiveness {self.table['rho'].mean():.4g}"
+            return f"{len(self.table):,} people, {_mean_in_words(self.audit)}"
         if self.method == "none":
             return f"No responsiveness: {self.status}."
         lost, ends = int(self._column("unresolved")), f"between {self.low:.4g} and {self.high:.4g}"
@@ -184,11 +184,21 @@ class Falsified(_Answer):
         if self.method == "exact":
             return f"No hit among {self.n} reachable points, but {self._column('unresolved')} have no answer: responsiveness is at most {self.bound:.3g}."
         lost = int(self._column("unresolved"))
-        if lost:
-            return f"No hit in {self.n} draws, but {lost} have no answer: responsiveness is at most {self.bound:.3g} if all of these attain the target."
+        gap = f", but {lost} have no answer and may be hits" if lost else ""
         if self._column("exactness") == "approximate":
-            return f"No hit in {self.n} draws of a chain: responsiveness is about {self.bound:.3g} or less; no error rate is guaranteed."
-        return f"No hit in {self.n} draws: responsiveness is at most {self.bound:.3g} with confidence {percent(1 - self.audit.design.alpha)}."
+            return f"No hit in {self.n} draws of a chain{gap}: responsiveness is about {self.bound:.3g} or less; no error rate is guaranteed."
+        return f"No hit in {self.n} draws{gap}: responsiveness is at most {self.bound:.3g} with confidence {percent(1 - self.audit.design.alpha)}."
+
+
+def _mean_in_words(audit: Audit) -> str:
+    """Return the mean over people; its ends where answers are missing."""
+    found = audit.summary()
+    if found.mean_ends is None:
+        return "none of whom could be judged"
+    if found.mean_rho is not None:
+        return f"mean responsiveness {found.mean_rho:.4g}"
+    least, most = found.mean_ends
+    return f"mean responsiveness between {least:.4g} and {most:.4g}, whatever the {found.unresolved:,} missing answers are"
 
 
 def _people(X: Any, im: Any) -> tuple[Any, bool]:

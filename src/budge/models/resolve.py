@@ -87,7 +87,7 @@ def resolve(read: Read, rows: Rows, *, batch_rows: int, max_calls: int, label: b
                 heapq.heappush(waiting, (half - size, start + half))
             continue
         if missing is not None:
-            _keep(reasons, f"no answer (None or NaN) on {int(missing.sum())} of {size} rows")
+            _keep(reasons, "no answer (None or NaN)")
         found.append((start, outputs, missing))
     found.sort(key=lambda piece: piece[0])
     return Resolved(*_assemble(found, n, label=label), tuple(reasons))

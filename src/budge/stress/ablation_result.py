@@ -12,8 +12,9 @@ import pandas as pd
 
 from budge.audit.summary import heads, records
 from budge.errors import InputError, nearest, printable
-from budge.stats import Claims, Counts, difference_bounds, pooled_bounds
+from budge.stats import Claims, Counts, claim, difference_bounds
 from budge.stats._checks import percent, plain, signed
+from budge.stats.claims import Question
 from budge.stats.counts import STATUSES
 from budge.stress.common import Asked, Stressed, claims_at, distribution
 from budge.stress.relaxations import Relaxation
@@ -70,7 +71,8 @@ class Ablation(Stressed):
         ]
         for _, row in self.largest(5).iterrows():
             if np.isnan(row["gain"]):
-                lines.append(f"{row['relaxation']}: no estimate ({row['note']}).")
+                ends = "" if np.isnan(row["low"]) else f"mean responsiveness changes by {signed(row['low'])} to {signed(row['high'])}; "
+                lines.append(f"{row['relaxation']}: {ends}no estimate ({row['note']}).")
                 continue
             gain = signed(row["gain"])
             if row["low"] == row["high"]:
@@ -125,15 +127,16 @@ class Compared:
     def add(self, r: Relaxation, rows: pd.DataFrame, ends: tuple[float, float], threshold: float, **more: Any) -> None:
         """Add the rows of one relaxation, and its averages over those who can be compared; `ends` are those of the mean gain."""
         known = rows[rows["delta"].notna()]
-        gaps = int((rows["delta"].isna() & rows["low"].notna()).sum())
-        left_out = f"{heads(gaps)} left out: answers are missing" if gaps else ""
+        gaps = int((rows["delta"].isna() & rows["low"].notna()).sum())  # a listed person with missing answers has ends and no value
+        left_out = f"answers of {heads(gaps)} are missing" if gaps else ""
+        known = known[:0] if gaps else known  # a mean without them would be about other people
         self.tables.append(rows)
         self.ranked.append({
             "relaxation": r.name, "kind": r.kind, "gain": float(known["delta"].mean()), "low": ends[0], "high": ends[1], "superset": r.superset,
             "before": float(known["before"].mean()), "after": float(known["after"].mean()),
             "newly_reachable": int(rows["newly_reachable"].sum()), "seen_only_after": int(rows["seen_only_after"].sum()),
             "below_before": int((known["before"] < threshold).sum()), "below_after": int((known["after"] < threshold).sum()),
-            "size_ratio": float(rows["size_ratio"].mean()), "compared": len(known), "note": left_out if len(known) else "nobody can be compared",
+            "size_ratio": float(rows["size_ratio"].mean()), "compared": len(known), "note": left_out if gaps or len(known) else "nobody can be compared",
             "approximate": bool((rows["exactness"] == "approximate").any()), **more,
         })  # fmt: skip
 
@@ -157,7 +160,7 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...]) -> Comp
             "newly_reachable": no_way & hit, "seen_only_after": ~no_way & old.is_law("sample") & (old.hits == 0) & hit,
             "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
-        comparable = ~np.isnan(columns["delta"])  # a listed person with missing answers has ends and no value
+        comparable = ~np.isnan(low)
         ends = mean_gain(old.take(comparable), new.take(comparable), units[comparable], design.alpha)
         if comparable.sum() == 1:  # the interval of one person is the sharper one
             ends = float(low[comparable][0]), float(high[comparable][0])
@@ -194,7 +197,7 @@ def mean_gain(before: Counts, after: Counts, units: npt.NDArray[np.intp], alpha:
     """Return an interval for the mean change over rows: known rows count as they are, drawn ones by two pooled exact bounds.
 
     The draws of rows with equal starts are the same, so that their pooled count is no sum of independent draws; where there are such, Hoeffding's
-    inequality over units takes the place of the pooled bounds.
+    inequality over units takes the place of the pooled claim.
 
     Examples
     --------
@@ -220,11 +223,10 @@ def _mean_ends(counts: Counts, units: npt.NDArray[np.intp], alpha: float, *, bot
     low, high = float(known.hit_mass.sum()), float((known.hit_mass + known.lost_mass).sum())
     if drawn.any():
         some = counts.take(drawn)
-        hits, most, n = int(some.hits.sum()), int((some.hits + some.unresolved).sum()), int(some.n.sum())
         _, alike = np.unique(units[drawn], return_counts=True)
-        if (alike == 1).all() and (some.n == some.n[0]).all():
-            low += len(some) * float(pooled_bounds(hits, n, each)[0])
-            high += len(some) * float(pooled_bounds(most, n, each)[1])
+        if (alike == 1).all():
+            mean = claim(some, Question(0.5, 2 * each), mean="pooled")
+            low, high = low + len(some) * float(mean.low[0]), high + len(some) * float(mean.high[0])
         else:  # a unit of c rows weighs c: the squares of the weights set the width
             half = float(np.sqrt(np.log(1 / each) / 2 * (alike**2).sum() / some.n.min()))
             low += max(float(some.hit_mass.sum()) - half, 0.0)

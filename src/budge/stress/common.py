@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +18,7 @@ from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
 from budge.models import Predictor, as_predictor
 from budge.stats import Claims, Counts, claim
+from budge.stats.claims import Question
 
 __all__ = ["Asked", "Stressed", "allowed", "claims_at", "distribution", "without_journal"]
 
@@ -90,7 +90,7 @@ def without_journal(execution: Execution | None) -> Execution:
 
 def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:
     """Return what may be claimed of counts at another error than the design's."""
-    return claim(counts, SimpleNamespace(threshold=design.threshold, alpha=alpha, rule=None))
+    return claim(counts, Question(design.threshold, alpha))
 
 
 def allowed(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> BoolArray:

@@ -171,6 +171,8 @@ def select(
     merit = {name: number(accuracy[name], f"accuracy[{name!r}]") for name in models}
     wishes = given(target=target, threshold=threshold, alpha=alpha, n=n, seed=seed, population=population)
     question = designed(design, ({"threshold": 0.05} if design is None else {}) | wishes)
+    if question.sequential:
+        raise DesignError("choosing a model needs a fixed number of draws", where="sequential", got=True, remedy="leave sequential out")
     question = question.but(claim="below", adjust="none", sequential=False)
     carried = without_journal(execution)
     stages = 2 + len(compare or ())
@@ -215,8 +217,8 @@ def gaming(found: Audit, model: str) -> tuple[int, float, float]:
     status = rows.counts.words("status")
     asked = status != "invalid_start"
     people = int(asked.sum())
-    if not people:
-        return 0, 0.0, 0.0
+    if not people:  # nothing is shown about nobody
+        return 0, 0.0, 1.0
     judged = ~rows.counts.is_law("none")
     lost = int((asked & ~judged & (status != "empty")).sum())
     above = int((judged & ~(claims.rho < design.threshold)).sum())  # a listed person whose answers are missing counts as gaming

@@ -65,7 +65,7 @@ class Sensitivity(Stressed):
             rows.append(
                 {
                     "member": name,
-                    "mean_rho": float(part["rho"].mean()),
+                    "mean_rho": _mean(part),
                     **{v: int(counts.get(v, 0)) for v in JUDGED if v in ("below", "above", "inconclusive") or v in counts},
                 }
             )
@@ -109,11 +109,11 @@ class Sensitivity(Stressed):
 
     def tornado(self) -> pd.DataFrame:
         """For each axis (or member), how far mean ρ swings: the data of a tornado chart, the widest first."""
-        means = {name: float(self.of(name)["rho"].mean()) for name in self.members}
+        means = {name: _mean(self.of(name)) for name in self.members}  # NaN where answers are missing: other people would be averaged
         first = means[self.members[0]]
         if not self.axes:
             rows = [
-                {"what": name, "low": min(first, m), "high": max(first, m), "reference": first}
+                {"what": name, "low": np.min([first, m]), "high": np.max([first, m]), "reference": first}
                 for name, m in means.items()
                 if name != self.members[0]
             ]
@@ -125,7 +125,7 @@ class Sensitivity(Stressed):
                     name for name in self.members if all(v == base[k] for k, v in enumerate(self.settings[name]) if k != axis)
                 ]
                 values = [means[name] for name in line]
-                rows.append({"what": path, "low": min(values), "high": max(values), "reference": first})
+                rows.append({"what": path, "low": np.min(values), "high": np.max(values), "reference": first})
         table = pd.DataFrame(rows, columns=["what", "low", "high", "reference"])
         return table.iloc[np.argsort(-(table["high"] - table["low"]).to_numpy(), kind="stable")].reset_index(drop=True)
 
@@ -153,7 +153,7 @@ class Sensitivity(Stressed):
                 f"possible under some for {int(people['possibility'].sum()):,}."
             )
         wide = self.tornado()
-        if len(wide):
+        if len(wide) and np.isfinite(wide["high"][0]):
             lines.append(
                 f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
             )
@@ -270,8 +270,10 @@ def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[p
     sides = {"below": np.stack([c.evidence("below") for c in claims], axis=1), "above": np.stack([c.evidence("above") for c in claims], axis=1)}
     rho = np.stack([c.rho for c in claims], axis=1)
     some, every = stats.flag(sides[design.claim], design.alpha, method=adjust), stats.certify(sides[design.claim], design.alpha)
+    gaps = np.stack([found.rows[found.models[0]].counts.unresolved > 0 for found in audits.values()], axis=1)
     known = ~np.isnan(rho)
     lowest, highest = np.where(known, rho, np.inf).min(axis=1), np.where(known, rho, -np.inf).max(axis=1)
+    lowest, highest = (np.where(gaps.any(axis=1), np.nan, ends) for ends in (lowest, highest))  # with a missing answer neither is known
     people = pd.DataFrame(
         {
             "rho_min": np.where(np.isfinite(lowest), lowest, np.nan), "rho_max": np.where(np.isfinite(highest), highest, np.nan),
@@ -287,6 +289,11 @@ def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[p
         people["consensus"] = np.atleast_1d(stats.certify(p, design.alpha).rejected)
         people["possibility"] = np.atleast_1d(stats.flag(p, design.alpha, method=adjust).rejected)
     return pd.concat(long), people
+
+
+def _mean(part: pd.DataFrame) -> float:
+    """Return the mean of rho over people who have one; NaN where an answer is missing."""
+    return float("nan") if part["unresolved"].fillna(0).gt(0).any() else float(part["rho"].mean())
 
 
 def _verdicts(long: list[pd.DataFrame]) -> list[str]:

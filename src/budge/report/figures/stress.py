@@ -59,10 +59,10 @@ def gains(result: Ablation, *, most: int = 20) -> Figure:
 
 def tornado(result: Sensitivity, *, most: int = 20) -> Figure:
     """How far mean responsiveness swings with each axis or member, the widest on top."""
-    swings = result.tornado()
+    swings = result.tornado().dropna()
     rows: Any = swings.head(most)
     if not len(rows):
-        raise InputError("one member alone has nothing to swing against", remedy="give the family a second member")
+        raise InputError("there is no swing to draw: one member alone, or answers are missing", remedy="give the family a second member")
     note = f"Dashed: {result.members[0]}." + (f" {len(swings) - most} narrower ones are not drawn." if len(swings) > most else "")
     ends = rows[["low", "high", "reference"]].to_numpy(dtype=float).ravel()
     title = f"Mean responsiveness over {len(result.members)} interaction models"
