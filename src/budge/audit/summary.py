@@ -115,7 +115,8 @@ class Summary:
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
         asked = f"{self.asked:,} points asked"
         if not drawn:
-            return f"All computed exactly, over every reachable point; {asked}." if self.methods.get("exact") else f"{asked[0].upper()}{asked[1:]}."
+            listed = "Every reachable point was asked about" if self.unresolved else "All computed exactly, over every reachable point"
+            return f"{listed}; {asked}." if self.methods.get("exact") else f"{asked[0].upper()}{asked[1:]}."
         exact = f"{self.methods['exact']:,} people computed exactly, {drawn:,} by draws" if self.methods.get("exact") else f"All {drawn:,} by draws"
         rough = self.approximate
         if rough == drawn:

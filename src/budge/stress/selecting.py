@@ -126,7 +126,8 @@ def select(
     target
         What a person would game for.
     limit, threshold, alpha
-        At most a share `limit` of people may have responsiveness at or above `threshold` (0.05), with error at most alpha.
+        At most a share `limit` of people may have responsiveness at or above `threshold` (0.05; the design's where one is given), with error at
+        most alpha.
     n, seed, population, design, execution
         As in `budge.audit`.
     compare
