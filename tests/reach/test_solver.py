@@ -467,3 +467,19 @@ def _weights(table: dict[int, float]) -> Any:
     from budge.distributions import Distribution
 
     return Distribution.from_spec({"weights": table})
+
+
+@pytest.mark.parametrize("policy", ["allow", "reject", "clip"])
+@pytest.mark.parametrize("relation", ["<=", ">="])
+def test_a_whole_target_of_a_fractional_linkage(policy: str, relation: str) -> None:
+    """The induced change is real here. Twice the row, which makes its coefficients whole, once led the solver to refuse feasible changes."""
+    im = InteractionModel(
+        [Feature("d", "binary"), Feature("m", "integer", bounds=(-2, 2), max_decrease=2)],
+        [DirectionalLinkage("d", {"m": 0.5}, relation, on_exceed=policy)],  # type: ignore[arg-type]
+    )
+    for d in (0.0, 1.0):
+        x = {"d": d, "m": -1.0}
+        program = PartProgram(im.parts[0], x)
+        for change in product((-1.0, 0.0, 1.0), range(-4, 6)):
+            moved = {"d": change[0], "m": float(change[1])}
+            assert program.feasible(moved) == bool(im.feasible(x, {name: [by] for name, by in moved.items()})[0])

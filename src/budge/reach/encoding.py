@@ -123,7 +123,7 @@ class EncodedPart:
         changed = Linear({("change", name): 1.0})
         self._forms["change", name] = self._variable(("change", name), low, high, target.discrete)
         self._forms["value", name] = Affine({}, self.x[name]).plus(self._forms["change", name])
-        scale = whole_scale(target, links)
+        scale = whole_scale(target, links) if whole or not loose else None  # beside a real induced change the row stays as it is
         exact, gap = scale is not None, (changed - total) * float(scale or 1)
         follows: Formula = Row(gap, "==", whole=exact)
         if policy == "clip":
