@@ -205,8 +205,6 @@ def test_a_mean_is_about_everybody_or_only_its_ends_are_told() -> None:
 
 
 def test_a_gate_over_nobody_is_an_error_and_people_who_are_not_listed_may_be_on_either_side() -> None:
-    from budge.audit.gate import gate
-
     im = budge.InteractionModel([budge.Feature("a", "real", bounds=(0, 9)), budge.Feature("g", "integer", bounds=(0, 9), actionable=False)])
     X = pd.DataFrame({"a": [0.0, 1.0], "g": [0, 1]})
     none = budge.audit(lambda t: (t["a"] > 8.9) * 1, X, im, target=1, method="exact")
@@ -226,3 +224,18 @@ def test_a_cause_does_not_depend_on_the_size_of_blocks() -> None:
         for size in (1, 2)
     }
     assert len(seen) == 1
+
+
+def test_a_gate_on_a_mean_needs_every_answer() -> None:
+    im, X, model = _gaps()
+    found = budge.audit(model, X, im, target=1.0, population="all", design=budge.Design(max_unresolved=1.0))
+    with pytest.raises(budge.BudgeError, match="not known of 1 people"):
+        gate(found, "mean(rho) < 0.5")
+    assert gate(found, "mean(low) < 0.5").failed
+
+
+def test_the_report_tells_the_ends_of_a_mean(tmp_path: Path) -> None:
+    im, X, model = _gaps()
+    found = budge.audit(model, X, im, target=1.0, population="all", design=budge.Design(max_unresolved=1.0))
+    found.to_html(tmp_path / "report.html")
+    assert "whatever the missing answers are" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -170,6 +170,9 @@ def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
     numbers = values.astype(float)
     if name == "count":
         return float(numbers.sum())
+    gaps = int(np.isnan(numbers[(table["method"] != "none").to_numpy()]).sum()) if re.search(r"\brho\b", inside) and "method" in table else 0
+    if gaps:
+        raise InputError(f"is not known of {gaps} people: answers are missing", where="fail-if", got=f"{name}({inside})", remedy="use low or high")
     if not len(numbers) or np.isnan(numbers).all():
         raise InputError("nobody has a value", where="fail-if", got=f"{name}({inside})", remedy="audit people who can be judged")
     return float({"least": np.nanmin, "most": np.nanmax}.get(name, np.nanmean)(numbers))

@@ -21,7 +21,7 @@ from budge.stats.counts import LAWS, Counts
 if TYPE_CHECKING:
     from budge.audit.result import Rows
 
-__all__ = ["Summary", "differences", "group_table", "heads", "records", "share_of", "summarise"]
+__all__ = ["Summary", "differences", "group_table", "heads", "mean_rho", "records", "share_of", "summarise"]
 
 SIDES: tuple[Claim, Claim] = ("below", "above")
 
@@ -195,7 +195,7 @@ def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any
         verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
         every_way=extremes.get("every", 0), share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
         groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
-        mean_rho=_mean(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
+        mean_rho=mean_rho(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
         asked=int(counts.asked.sum()), points=int(counts.n.sum()),
         unresolved=int(counts.unresolved.sum()), approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
         design=design, info=info,
@@ -207,9 +207,10 @@ def _tally(names: tuple[str, ...], codes: npt.NDArray[np.int8]) -> dict[str, int
     return {names[int(k)]: int(v) for k, v in pd.Series(codes).value_counts().items()}  # type: ignore[call-overload]
 
 
-def _mean(rho: npt.NDArray[np.float64], unresolved: npt.NDArray[np.int64]) -> float | None:
-    """Return the mean over rows; None where some answer is missing: a mean over the others would be about other people."""
-    return float(rho.mean()) if len(rho) and not unresolved.any() and not np.isnan(rho).any() else None
+def mean_rho(rho: Any, unresolved: Any) -> float | None:
+    """Return the mean over people who were judged; None where one of their answers is missing: a mean over the others would be about other people."""
+    values = np.asarray(rho, dtype=float)
+    return float(values.mean()) if values.size and not np.any(unresolved) and not np.isnan(values).any() else None
 
 
 def _mean_ends(counts: Counts, at: npt.NDArray[np.intp] | slice) -> tuple[float, float]:
@@ -235,7 +236,7 @@ def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> 
     found = []
     for k, name in enumerate(names):
         at = np.flatnonzero((codes == k) & judged)
-        size, mean = len(at), _mean(claims.rho[at], rows.counts.unresolved[at])
+        size, mean = len(at), mean_rho(claims.rho[at], rows.counts.unresolved[at])
         for side in SIDES:
             made = int(claims.has("none" if side == "below" and claims.threshold == 0 else side)[at].sum())
             ends = share_of(claims, rows.units, at, side, alpha / len(names)) if size else None

@@ -105,6 +105,7 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
         "ways": _ways(found.no_way, found.every_way, found.people),
         "sentences": found.sentences(),
         "mean": found.mean_rho,
+        "ends": found.mean_ends,
         "methods": dict(found.methods),
         "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")) and audit.design.adjust != "none",
         "drawn": any(how in found.methods for how in ("sample", "sequential", "weighted")),

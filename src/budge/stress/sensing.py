@@ -14,7 +14,7 @@ from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
 from budge.audit.run import drifted, run_audit
-from budge.audit.summary import heads, records
+from budge.audit.summary import heads, mean_rho, records
 from budge.errors import DesignError, InputError, nearest, printable
 from budge.models import as_predictor
 from budge.stats._checks import percent, plain
@@ -292,8 +292,10 @@ def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[p
 
 
 def _mean(part: pd.DataFrame) -> float:
-    """Return the mean of rho over people who have one; NaN where an answer is missing."""
-    return float("nan") if part["unresolved"].fillna(0).gt(0).any() else float(part["rho"].mean())
+    """Return the mean of rho over people who were judged; NaN where it is not known."""
+    judged = part[part["method"] != "none"]
+    found = mean_rho(judged["rho"], judged["unresolved"])
+    return np.nan if found is None else found
 
 
 def _verdicts(long: list[pd.DataFrame]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.audit.summary import mean_rho
 
 __all__ = ["everybody_record", "first_people"]
 
@@ -48,16 +49,11 @@ def _model(found: Audit, rows: pd.DataFrame, old: pd.DataFrame | None, name: str
         changed = Counter((str(a), str(b)) for a, b in pairs if isinstance(a, str) and a != b)
         record["before"] = {
             "verdicts": {str(k): int(v) for k, v in old["verdict"].value_counts().items()},
-            "mean_rho": _mean(old),
+            "mean_rho": mean_rho(*(old.loc[old["method"] != "none", name] for name in ("rho", "unresolved"))),
             "cdf": _cdf(old),
             "changed": [{"from": a, "to": b, "people": k} for (a, b), k in sorted(changed.items())],
         }
     return record
-
-
-def _mean(rows: pd.DataFrame) -> float | None:
-    judged = rows["rho"][rows["method"] != "none"].dropna()
-    return float(judged.mean()) if len(judged) else None
 
 
 def _cdf(rows: pd.DataFrame) -> list[list[float]]:
