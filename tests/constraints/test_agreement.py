@@ -22,7 +22,7 @@ import budge
 from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneHot, Reachability, registry
 from budge.errors import EmptyError, ReachError
 from budge.parts import Part
-from budge.reach.milp import PartProgram
+from budge.program.milp import PartProgram
 from budge.testing import random_candidates
 from budge.testing.strategies import KINDS, features, interaction_models, starts
 

@@ -23,7 +23,7 @@ from budge.constraints import (
     Rule,
     Switch,
 )
-from budge.reach.milp import PartProgram
+from budge.program.milp import PartProgram
 
 LARGEST = 2**53
 RELATIONS = {"<=": operator.le, "<": operator.lt, "==": operator.eq, "!=": operator.ne, ">=": operator.ge, ">": operator.gt}

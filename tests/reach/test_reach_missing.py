@@ -16,9 +16,9 @@ from budge import Effect, Feature, InteractionModel, Latent
 from budge.constraints import DirectionalLinkage, LinearConstraint, Rule, Switch
 from budge.distributions import Distribution
 from budge.errors import ReachError
+from budge.program.milp import PartProgram
 from budge.reach import rejection
 from budge.reach.core import TooManyError
-from budge.reach.milp import PartProgram
 from budge.reach.written import NotCountableError
 
 POLICIES = ("allow", "reject", "clip")

@@ -25,11 +25,11 @@ from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneH
 from budge.errors import DrawError, EmptyError, InputError, SolverError, TooLargeError
 from budge.expressions import Linear, Row
 from budge.parts import Part
-from budge.reach import solver
-from budge.reach.clash import _unlimited, clash
-from budge.reach.milp import PartProgram
-from budge.reach.paper import rejection_sample
-from budge.reach.solver import Program, Solution, register, solvers
+from budge.program import solver
+from budge.program.clash import _unlimited, clash
+from budge.program.milp import PartProgram
+from budge.program.paper import rejection_sample
+from budge.program.solver import Program, Solution, register, solvers
 from budge.testing import random_candidates
 from budge.testing.strategies import interaction_models, starts
 

@@ -2,8 +2,7 @@
 
 `prepare` decides for a block of people who is drawn how. `core` lists configurations, `ladder` counts wide whole numbers, `diagram` counts what is too large to
 list; `fibres`, `joint`, `room` and `polytope` hold what is continuous; `piece` draws from all of these by the words of `streams`, and `reacher` puts the
-parts together. `milp` is the paper's integer program (`encoding` writes it, `solver` solves it), `clash` and `blame` tell why nothing is
-feasible, `paper` is the paper's sampler.
+parts together. `blame` tells why nothing is feasible.
 """
 
 from budge.reach.draw import enumerate_points, sample_blocks, sample_points, set_size

@@ -19,7 +19,7 @@ def blame(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
     The solver tells where all is linear; elsewhere it would have to search, and the part is listed again without one
     constraint after the other.
     """
-    from budge.reach.clash import clash
+    from budge.program.clash import clash
 
     if all(forms_of(part).formula(c, x) is not None for c in part.constraints):
         try:

@@ -103,7 +103,7 @@ def _by_milp(
     maker: Reacher, row: FloatArray, stream: Stream, n: int, seed: int, frame: Any, problems: tuple[Problem, ...]
 ) -> ReachableSample:
     """The paper's Algorithm 1: propose from the box, ask the solver. Kept as an oracle and a baseline."""
-    from budge.reach.paper import rejection_sample
+    from budge.program.paper import rejection_sample
 
     model = maker.model
     rng = np.random.Generator(np.random.Philox(key=stream.keys[0]))

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
+from budge.program.lp import argmin, least, span
 from budge.reach.accept import Words, shifted, times
-from budge.reach.lp import argmin, least, span
 from budge.reach.room import SLACK, THIN, Rooms
 from budge.reach.streams import unit
 from budge.reach.tilted import Tilted, tilted

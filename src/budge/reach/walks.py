@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from budge.errors import DrawError
+from budge.program.lp import argmin, span
 from budge.reach.accept import Words, fixed_words, times
-from budge.reach.lp import argmin, span
 from budge.reach.streams import open_unit
 
 __all__ = ["Mixing", "gap_at", "mixing_of", "walk"]

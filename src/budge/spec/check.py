@@ -94,7 +94,7 @@ def _parts(
     im: InteractionModel, rows: FloatArray, labels: list[Any]
 ) -> tuple[tuple[PartReport, ...], tuple[Clash, ...], list[int | None]]:
     """The parts as typical rows see them, what clashes, and how many points each row can reach (None: not to be listed)."""
-    from budge.reach.clash import clash
+    from budge.program.clash import clash
     from budge.reach.prepare import prepare
 
     place = {f.name: j for j, f in enumerate(im.features)}

@@ -20,7 +20,7 @@ from budge.errors import SpecError
 from budge.expressions import Var, equal, holds
 from budge.features import Feature
 from budge.parts import Part, partition
-from budge.reach.milp import PartProgram
+from budge.program.milp import PartProgram
 from budge.testing.candidates import random_candidates, random_start
 
 __all__ = ["check_constraint"]

@@ -9,7 +9,7 @@ from budge.constraints import Constraint, DirectionalLinkage
 from budge.errors import SolverError
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.milp import PartProgram
+from budge.program.milp import PartProgram
 
 __all__ = ["clash"]
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from budge.errors import SolverError
 from budge.expressions import TOLERANCE, All, Formula, Linear, OneOf, Row, Some, Truth, Var, common_denominator, fraction
 from budge.expressions.tolerance import LARGEST_EXACT
-from budge.reach.solver import Program
+from budge.program.solver import Program
 
 __all__ = ["Affine", "Compiler"]
 

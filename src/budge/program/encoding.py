@@ -21,8 +21,8 @@ from budge.expressions import TOLERANCE, All, Formula, Linear, Row, Some, Var
 from budge.expressions.tolerance import round_down, round_up
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.compiler import Affine, Compiler
-from budge.reach.solver import TIME_LIMIT, Program
+from budge.program.compiler import Affine, Compiler
+from budge.program.solver import TIME_LIMIT, Program
 
 __all__ = ["EncodedPart"]
 

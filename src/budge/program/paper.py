@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from budge.errors import DrawError, EmptyError
 from budge.parts import Part
-from budge.reach.milp import PartProgram
+from budge.program.milp import PartProgram
 
 __all__ = ["rejection_sample"]
 

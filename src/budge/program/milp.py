@@ -22,7 +22,7 @@ import numpy.typing as npt
 from budge.constraints import Constraint
 from budge.errors import EmptyError, InputError, SolverError, TooLargeError, nearest
 from budge.expressions import TOLERANCE, Formula, Linear, Row, Var, some_of
-from budge.reach.encoding import EncodedPart
+from budge.program.encoding import EncodedPart
 
 __all__ = ["MOST_NODES", "Move", "PartProgram"]
 
