@@ -73,9 +73,9 @@ def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepte
 
 
 def test_a_whole_numbered_part_that_cannot_be_drawn_within_budget_never_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
-    from budge.reach import rejection
+    from budge.reach import proposed
 
-    monkeypatch.setattr(rejection, "BUDGET", 300_000)
+    monkeypatch.setattr(proposed, "BUDGET", 300_000)
     names = [f"n{i}" for i in range(12)]
     im = InteractionModel([Feature(n, "integer", bounds=(0, 99)) for n in names], [Rule(" * ".join(names) + " == 7")])
     with pytest.raises(DrawError, match=r"part n0, .*acceptance 0.*narrow the bounds"):

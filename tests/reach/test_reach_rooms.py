@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from budge.reach.polytope import Hull, Polytope
 from budge.reach.polytopes import Polytopes
 from budge.reach.room import Rooms
 from budge.reach.streams import unit
-from budge.reach.tilted import tilted
+from budge.reach.tilted import Side, Span, Tilted, tilted
 
 ALPHA = 1e-5
 NONE = np.zeros(0)
@@ -215,6 +216,14 @@ def test_what_a_row_says_of_a_form_is_known_where_it_does_not_vary() -> None:
 # -- several rows -----------------------------------------------------------------------------------------------------------
 
 
+def proposals(made: Tilted) -> Any:
+    def propose(_: np.ndarray, words: np.ndarray) -> tuple[FloatArray, np.ndarray]:
+        values, good = made.propose(words)
+        return np.stack([values[j] for j in sorted(values)], axis=1), good
+
+    return propose
+
+
 def test_tilted_proposals_agree_with_triangulations() -> None:
     """Random rows and equalities over 3 to 5 reals: one direction each, all p-values together at 1 in 1,000."""
     rng = np.random.default_rng(4)
@@ -226,11 +235,12 @@ def test_tilted_proposals_agree_with_triangulations() -> None:
         assert hull is not None
         if hull.dimension != d - same:
             continue
-        made = tilted(slope[same:], limit[same:], slope[:same], limit[:same], low, high)
-        if made is None:
+        rows = [Side(dict(enumerate(row.tolist())), float(most)) for row, most in zip(slope, limit)]
+        made = tilted({j: Span(float(low[j]), float(high[j])) for j in range(d)}, rows[same:], rows[:same])
+        if made.acceptance < 2.0**-11:
             continue
-        assert made.log_volume(np.ones(d)) == pytest.approx(hull.log_volume, abs=0.35)  # an estimate from 256 hits
-        mine = made.draw(np.arange(1500), fixed_words("tilted", i)).points
+        assert made.log_volume(dict.fromkeys(range(d), 1.0)) == pytest.approx(hull.log_volume, abs=0.35)  # an estimate from 256 hits
+        mine = first_accepted(np.arange(1500), fixed_words("tilted", i), made.width, proposals(made), d).points
         assert (mine @ slope[same:].T <= limit[same:] + 1e-7 * np.abs(slope).max() * np.abs(high).max()).all()
         way = rng.normal(size=d) / (high - low)
         found.append(stats.ks_2samp(mine @ way, hull.draw(np.arange(1500), fixed_words("hull", i)) @ way).pvalue)

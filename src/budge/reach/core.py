@@ -14,17 +14,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import Constraint
+from budge.constraints import Constraint, OneHot
 from budge.constraints.links import follows, induced
 from budge.errors import DrawError
-from budge.expressions import Row
 from budge.expressions.tolerance import less_equal
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.forms import forms_of
 from budge.reach.starts import Starts, distinct
 
-__all__ = ["MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "has_gaps", "is_computed", "listed_values", "no_weight", "supported_values"]
+__all__ = [
+    "MOST_ROWS", "Core", "TooManyError", "build_core", "change_interval", "group_moves", "groups", "has_gaps",
+    "is_computed", "listed_values", "no_weight", "supported_values",
+]  # fmt: skip
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -174,7 +176,7 @@ def build_core(starts: Starts, outside: Sequence[str] = (), *, each: int = MOST_
     waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
     cuts = [cut for c in waiting if (cut := _Cut.of(c, starts)) is not None]
     left = [name for name in part.order if name not in outside]
-    for constraint in _groups(starts, left):
+    for constraint in groups(starts, left):
         names = tuple(sorted(forms.scope(constraint)))
         _cross_group(core, constraint, names, each)
         left = [name for name in left if name not in names]
@@ -190,13 +192,15 @@ def build_core(starts: Starts, outside: Sequence[str] = (), *, each: int = MOST_
     return core
 
 
-def _groups(starts: Starts, names: Sequence[str]) -> list[Constraint]:
-    """Return constraints over disjoint groups of features whose joint values they list."""
+def groups(starts: Starts, names: Sequence[str], most: int | None = None) -> list[Constraint]:
+    """Return constraints over disjoint groups of features whose joint values they list; with `most`, none with more values than that on at once."""
     part, found = starts.part, []
     for constraint in part.constraints:
         scope = forms_of(part).scope(constraint)
         # a missing value has no place in a list of values, but the constraint may still hold
         able = all(name in names and name not in part.links and name not in starts.gone for name in scope)
+        if isinstance(constraint, OneHot) and most is not None:
+            able = able and constraint.count <= most and constraint.relation != ">="
         if able and constraint.configurations({name: float(starts.x[name][0]) for name in scope}) is not None:
             found.append(constraint)
     chosen: list[Constraint] = []
@@ -208,18 +212,21 @@ def _groups(starts: Starts, names: Sequence[str]) -> list[Constraint]:
     return chosen
 
 
+def group_moves(starts: Starts, constraint: Constraint, names: Sequence[str], person: int) -> FloatArray:
+    """Return the joint moves that a constraint lists from where a person stands, a column a name."""
+    here = {name: float(starts.x[name][person]) for name in names}
+    listed = constraint.configurations(here)
+    assert listed is not None
+    moves = listed.values[:, [listed.names.index(name) for name in names]] - np.array([here[name] for name in names])
+    low, high = (np.array([ends[name][person] for name in names]) for ends in (starts.down, starts.up))
+    return np.asarray(moves[(less_equal(low, moves) & less_equal(moves, high)).all(axis=1)])
+
+
 def _cross_group(core: Core, constraint: Constraint, names: Sequence[str], each: int) -> None:
     """Cross every row with the joint values that the constraint lists from where its person stands; people who stand alike share a list."""
     starts = core.starts
     which, first = distinct(np.stack([starts.x[name] for name in names], axis=1))
-    lists = []
-    for person in first.tolist():
-        here = {name: float(starts.x[name][person]) for name in names}
-        listed = constraint.configurations(here)
-        assert listed is not None
-        moves = listed.values[:, [listed.names.index(name) for name in names]] - np.array([here[name] for name in names])
-        low, high = (np.array([ends[name][person] for name in names]) for ends in (starts.down, starts.up))
-        lists.append(moves[(less_equal(low, moves) & less_equal(moves, high)).all(axis=1)])
+    lists = [group_moves(starts, constraint, names, person) for person in first.tolist()]
     lengths = np.array([len(moves) for moves in lists], dtype=np.intp)
     places = np.cumsum(lengths) - lengths
     stacked = np.concatenate(lists)
@@ -383,20 +390,17 @@ class _Cut:
     @classmethod
     def of(cls, constraint: Constraint, starts: Starts) -> _Cut | None:
         """Return the constraint as one linear row in the moves of features without linkages, if it is that."""
-        part, forms = starts.part, forms_of(starts.part)
-        if any(name in part.links for name in forms.scope(constraint)):
+        forms = forms_of(starts.part)
+        row, scope = forms.row(constraint), forms.scope(constraint)
+        if row is None or row.relation == "!=" or scope & (starts.gone | starts.part.links.keys()):
             return None
-        formula = forms.fixed(constraint)
-        if not isinstance(formula, Row) or formula.relation == "!=" or starts.gone & forms.scope(constraint):
-            return None
-        terms: dict[str, float] = {}
-        constant = np.full(len(starts), float(np.asarray(formula.linear.const)))
+        constant = np.full(len(starts), row.constant)
         size = np.abs(constant)
-        for (layer, name), c in formula.linear.terms.items():
-            terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
-            if layer == "value":
-                constant = constant + float(np.asarray(c)) * starts.x[name]
-                size = size + np.abs(float(np.asarray(c)) * starts.x[name])
-        for name in terms:
-            size = size + np.abs(terms[name]) * np.maximum(np.abs(starts.down[name]), np.abs(starts.up[name]))
-        return cls(terms, constant, formula.relation, 1e-6 + 1e-8 * size)
+        terms: dict[str, float] = dict(row.moves)
+        for name, c in row.values.items():
+            terms[name] = terms.get(name, 0.0) + c
+            constant = constant + c * starts.x[name]
+            size = size + np.abs(c * starts.x[name])
+        for name, c in terms.items():
+            size = size + np.abs(c) * np.maximum(np.abs(starts.down[name]), np.abs(starts.up[name]))
+        return cls(terms, constant, row.relation, 1e-6 + 1e-8 * size)

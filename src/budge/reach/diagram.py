@@ -8,7 +8,7 @@ has a few thousand states. Wide numbers inside rows are written in bits. Counts 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,21 +16,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.reach.ordering import best_order
-from budge.reach.streams import below
-
 __all__ = ["LARGEST", "Counts", "Diagram", "Level", "Sum", "Table", "TooManyStatesError", "Variable", "build"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
-WordArray = npt.NDArray[np.uint64]
 CountArray = npt.NDArray[Any]  # int64, or Python integers where those are too small
-More = Callable[[int, int, int], int]  # the word of draw i, level j, attempt k
 LARGEST = 2**62  # sums and counts held as int64 stay below this
 MOST_STATES = 400_000  # of one level
 MOST_EDGES = 4_000_000  # of the diagram
 MOST_CELLS = 30_000_000  # numbers held while one level is made
 PAIR = 62  # classes that fit a bit mask
+BIT = "\0"  # stands between the name of a variable and the number of a bit of it
 SHORT = 8  # variables up to which a row counts as a rule when the order is chosen
 
 
@@ -84,17 +80,6 @@ class Table:
     truth: BoolArray
 
 
-@dataclass
-class _Step:
-    """One level to be: a variable, or one bit of it."""
-
-    name: str
-    variable: int
-    low: IntArray
-    size: IntArray
-    weight: tuple[int, ...] | None = None
-
-
 @dataclass(frozen=True)
 class Level:
     """One step of every path: the edges of state s are numbered from start[s] to start[s + 1] - 1."""
@@ -106,11 +91,6 @@ class Level:
     start: IntArray
     label: npt.NDArray[np.int32]  # the class of each edge
     to: npt.NDArray[np.int32]
-
-    @property
-    def wide(self) -> bool:
-        """Whether some class has several values."""
-        return bool((self.size > 1).any())
 
 
 # -- counting and drawing -------------------------------------------------------------------------------------------------
@@ -131,7 +111,6 @@ class Counts:
         self.factors.reverse()
         self.total = int(self.counts[0][0]) if len(self.counts[0]) else 0
         self._before: dict[int, CountArray] = {}
-        self._limits: dict[tuple[int, int], tuple[WordArray, BoolArray]] = {}
 
     @staticmethod
     def _sums(level: Level, count: CountArray, factor: CountArray | None) -> CountArray:
@@ -155,13 +134,10 @@ class Counts:
         result[some] = np.add.reduceat(each, first)
         return result
 
-    def before(self, i: int) -> CountArray:
+    def _earlier(self, i: int) -> CountArray:
         """Return, for each edge of level i, the count of the earlier edges of its state."""
-        if i not in self._before:
-            self._before[i] = self._make_before(i)
-        return self._before[i]
-
-    def _make_before(self, i: int) -> CountArray:
+        if i in self._before:
+            return self._before[i]
         level, factor = self.levels[i], self.factors[i]
         kind = self.counts[i].dtype
         each = self.counts[i + 1].astype(kind)[level.to]
@@ -169,16 +145,17 @@ class Counts:
             each = each * factor.astype(kind)[level.label]
         running = np.cumsum(each) - each  # int64 may wrap round here; the differences below are right all the same
         lengths = np.diff(level.start)
-        return np.asarray(running - np.repeat(running[level.start[:-1][lengths > 0]], lengths[lengths > 0]))
+        self._before[i] = np.asarray(running - np.repeat(running[level.start[:-1][lengths > 0]], lengths[lengths > 0]))
+        return self._before[i]
 
     def unrank(self, numbers: npt.ArrayLike) -> IntArray:
         """Return the points of these numbers, 0 to total - 1: one row per variable."""
-        kind = object if any(c.dtype == object for c in self.counts) else np.int64
-        rank = np.array(numbers, dtype=kind)
+        rank = np.array(numbers, dtype=self.counts[0].dtype)
         out = np.zeros((self.variables, len(rank)), dtype=np.int64)
         state: npt.NDArray[Any] = np.zeros(len(rank), dtype=np.int64)
         for i, level in enumerate(self.levels):
-            before = self.before(i)
+            before = self._earlier(i)
+            rank = rank.astype(before.dtype, copy=False)  # below the counts of this level
             edge = _bisect(before, rank, level.start[state], level.start[state + 1] - 1)
             state, label = level.to[edge], level.label[edge]
             rank = rank - before[edge]
@@ -190,58 +167,6 @@ class Counts:
                     inside = np.minimum(inside, level.size[label] - 1)  # classes with weights hold one value each
             out[level.variable] += level.low[label] + np.asarray(inside, dtype=np.int64)
         return out
-
-    @property
-    def width(self) -> int:
-        """Words that a draw by words needs: one per level, one more where a class has several values."""
-        return len(self.levels) + sum(level.wide for level in self.levels)
-
-    def walk(self, words: WordArray, more: More, bits: int = 64) -> IntArray:
-        """Return one point per row of words, exactly in proportion to the counts: one row per variable.
-
-        A word that does not decide is extended by `more`. Words have `bits` bits, those for values inside a class 64.
-        """
-        n = len(words)
-        out = np.zeros((self.variables, n), dtype=np.int64)
-        state: npt.NDArray[Any] = np.zeros(n, dtype=np.int64)
-        column = len(self.levels)
-        for i, level in enumerate(self.levels):
-            limit, rounded = self._thresholds(i, bits)
-            word = np.ascontiguousarray(words[:, i])
-            edge = _bisect(limit, word, level.start[state], level.start[state + 1] - 1)
-            for j in np.flatnonzero((limit[edge] == word) & rounded[edge]):
-                edge[j] = self._decide(i, int(state[j]), int(word[j]), bits, int(j), more)
-            state, label = level.to[edge], level.label[edge]
-            out[level.variable] += level.low[label]
-            if level.wide:
-                at = column
-
-                def again(bad: tuple[npt.NDArray[np.intp], ...], attempt: int, at: int = at) -> WordArray:
-                    return np.array([more(j, at, attempt) for j in bad[0].tolist()], dtype=np.uint64)
-
-                out[level.variable] += below(np.ascontiguousarray(words[:, at]), level.size[label], again)
-                column += 1
-        return out
-
-    def _thresholds(self, i: int, bits: int) -> tuple[WordArray, BoolArray]:
-        """Return where each edge begins as a fraction of 2^bits, rounded down, and whether that was rounded."""
-        if (i, bits) not in self._limits:
-            total = np.repeat(self.counts[i].astype(object), np.diff(self.levels[i].start))
-            shifted = self._make_before(i).astype(object) << bits
-            limit = shifted // total
-            self._limits[i, bits] = limit.astype(np.uint64), (limit * total != shifted).astype(bool)
-        return self._limits[i, bits]
-
-    def _decide(self, i: int, state: int, word: int, bits: int, draw: int, more: More) -> int:
-        """Return the edge of a draw whose word holds the beginning of an edge: append words until one edge holds them all."""
-        first, last = (int(e) for e in self.levels[i].start[state : state + 2])
-        total, have, attempt = int(self.counts[i][state]), bits, 1
-        ends = [*(int(b) for b in self.before(i)[first:last]), total]
-        while True:
-            at = next(k for k in range(last - first) if word * total < ends[k + 1] << have)
-            if (word + 1) * total <= ends[at + 1] << have:
-                return first + at
-            word, have, attempt = word << bits | more(draw, i, attempt), have + bits, attempt + 1
 
 
 @dataclass(frozen=True)
@@ -263,16 +188,6 @@ class Diagram:
         weighted = any(v.weight is not None for v in self.variables)
         return Counts(self.levels, len(self.variables), self.ends, weighted=True) if weighted else self.points
 
-    @property
-    def states(self) -> int:
-        """Number of states."""
-        return sum(len(level.start) - 1 for level in self.levels) + self.ends
-
-    @property
-    def edges(self) -> int:
-        """Number of edges."""
-        return sum(len(level.to) for level in self.levels)
-
 
 def _bisect(before: CountArray, key: CountArray, low: IntArray, high: IntArray) -> IntArray:
     """Return the last place from low to high at which `before` is at most the key."""
@@ -293,16 +208,16 @@ def build(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[T
     if any(len(v.low) == 0 for v in kept):
         return Diagram(tuple(kept), (), 0)
     _check(kept, sums)
-    steps = {v.name: _Step(v.name, i, v.low, v.size, v.weight) for i, v in enumerate(kept)}
+    steps = {v.name: v for v in kept}
     near = [t.scope for t in tables] + [tuple(s.terms) for s in sums if len(s.terms) <= SHORT]
-    ordered = [steps[name] for name in best_order(near, {v.name: len(v.low) for v in kept}, _steepest(kept, sums))]
+    ordered = [steps[name] for name in _best_order(near, {v.name: len(v.low) for v in kept}, _steepest(kept, sums))]
     tries = [_in_bits(ordered, sums, by_bit) for by_bit in (False, True)]
     if not any(s.slopes for s in sums):
         tries = tries[:1]
     tries.sort(key=lambda made: made[0])
     for last, (_, order, rows) in enumerate(tries, start=1):
         try:
-            levels, ends = _compile(order, rows, tables)
+            levels, ends = _compile(order, rows, tables, [v.name for v in kept])
             return Diagram(tuple(kept), _pruned(levels, ends), ends)
         except TooManyStatesError:
             if last == len(tries):
@@ -355,14 +270,14 @@ def _check(variables: Sequence[Variable], sums: Sequence[Sum]) -> None:
         raise ValueError("a class with a weight holds one value")
 
 
-def _in_bits(ordered: Sequence[_Step], sums: Sequence[Sum], by_bit: bool) -> tuple[float, list[_Step], list[Sum]]:
+def _in_bits(ordered: Sequence[Variable], sums: Sequence[Sum], by_bit: bool) -> tuple[float, list[Variable], list[Sum]]:
     """Write wide classes that rows read in bits: all bits of one number together, or bit 0 of all numbers, then bit 1, ….
 
     Returns a rough logarithm of the number of states, the steps and the rows.
     """
     rows = [Sum(dict(s.terms), s.relation, s.constant) for s in sums]
-    heads: list[_Step] = []
-    inner: list[tuple[int, int, _Step]] = []  # bit, place of the variable, step
+    heads: list[Variable] = []
+    inner: list[tuple[int, int, Variable]] = []  # bit, place of the variable, step
     bounds: list[Sum] = []
     for place, step in enumerate(ordered):
         used = [(s, row) for s, row in zip(sums, rows) if step.name in s.slopes]
@@ -370,9 +285,9 @@ def _in_bits(ordered: Sequence[_Step], sums: Sequence[Sum], by_bit: bool) -> tup
             heads.append(step)
             continue
         heads.append(replace(step, size=np.ones_like(step.size)))
-        names = [f"{step.name}\0{k}" for k in range((int(step.size.max()) - 1).bit_length())]
+        names = [f"{step.name}{BIT}{k}" for k in range((int(step.size.max()) - 1).bit_length())]
         for k, name in enumerate(names):
-            inner.append((k, place, _Step(name, step.variable, np.array([0, 1 << k]), np.ones(2, dtype=np.int64))))
+            inner.append((k, place, Variable(name, np.array([0, 1 << k]), np.ones(2, dtype=np.int64))))
             for s, row in used:
                 row.terms[name] = np.array([0, s.slopes[step.name] << k])  # type: ignore[index]
         if not _implied(step, sums):
@@ -385,7 +300,7 @@ def _in_bits(ordered: Sequence[_Step], sums: Sequence[Sum], by_bit: bool) -> tup
     return _guess(sums, rows, by_bit, len(bounds)), steps, rows + bounds
 
 
-def _implied(step: _Step, sums: Sequence[Sum]) -> bool:
+def _implied(step: Variable, sums: Sequence[Sum]) -> bool:
     """Return whether a row with nothing negative in it keeps the number within its only class already."""
     if len(step.size) > 1:
         return False
@@ -409,6 +324,102 @@ def _guess(sums: Sequence[Sum], rows: Sequence[Sum], by_bit: bool, bounds: int) 
         carry = heads + sum(abs(c) for c in s.slopes.values())
         found.append(math.log2(1 + (carry if by_bit else span)))
     return math.fsum(found)
+
+
+# -- the order of the variables: by their names and by what joins them, never by declaration -------------------------------
+
+
+def _best_order(scopes: Iterable[Sequence[str]], classes: Mapping[str, int], steepest: Mapping[str, int]) -> list[str]:
+    """Return the names in an order that leaves few of the scopes pending at any time: the best of a few; ties go by name.
+
+    `classes` tells how many classes each variable has, `steepest` its largest coefficient: where no scope is given, steep ones come first.
+    """
+    near: dict[str, set[str]] = {name: set() for name in classes}
+    for scope in scopes:
+        for name in scope:
+            near[name] |= set(scope) - {name}
+    plain = sorted(near, key=lambda name: (-steepest[name], name))
+    if not any(near.values()):
+        return plain
+    bits = {name: math.log2(max(2, count)) for name, count in classes.items()}
+    starts = sorted(near, key=lambda n: (len(near[n]), n))[:3]
+    orders = [*(_neighbours(near, bits, first) for first in starts), _leaves_first(near)]
+    orders = [plain, *orders, *(order[::-1] for order in orders)]
+    return min(orders, key=lambda order: _pending(order, near, bits))
+
+
+def _pending(order: Sequence[str], near: Mapping[str, set[str]], bits: Mapping[str, float]) -> float:
+    """Return the sum over the cuts of 2^bits, where a cut is told by its done or by its later side, whichever is smaller."""
+    left = {n: len(near[n]) for n in order}
+    done: set[str] = set()
+    later: set[str] = set()
+    found = []
+    done_bits = later_bits = 0.0
+    for n in order:
+        done.add(n)
+        if n in later:
+            later.discard(n)
+            later_bits -= bits[n]
+        done_bits += bits[n] if left[n] else 0.0
+        for m in sorted(near[n]):
+            left[m] -= 1
+            if m in done:
+                done_bits -= bits[m] if left[m] == 0 else 0.0
+            elif m not in later:
+                later.add(m)
+                later_bits += bits[m]
+        found.append(2.0 ** round(min(done_bits, later_bits, 900.0), 6))
+    return math.fsum(found)
+
+
+def _neighbours(near: Mapping[str, set[str]], bits: Mapping[str, float], first: str) -> list[str]:
+    """Return an order that always takes the neighbour which leaves the fewest later variables touched."""
+    left, front = set(near), {first}
+    chosen: list[str] = []
+
+    def added(n: str) -> tuple[float, int, str]:
+        new = math.fsum(bits[m] for m in near[n] & left - front)
+        return new - (bits[n] if n in front else 0.0), len(near[n]), n
+
+    while left:
+        n = min(front or left, key=added)
+        left.discard(n)
+        front |= near[n] & left
+        front.discard(n)
+        chosen.append(n)
+    return chosen
+
+
+def _leaves_first(near: Mapping[str, set[str]]) -> list[str]:
+    """Return children before parents over a breadth-first tree, the neediest child first: log2(n) pending on a tree."""
+    order: list[str] = []
+    seen: set[str] = set()
+    for root in sorted(near, key=lambda n: (-len(near[n]), n)):
+        if root in seen:
+            continue
+        parent, walk = {root: ""}, [root]
+        for n in walk:
+            for m in sorted(near[n]):
+                if m not in parent:
+                    parent[m] = n
+                    walk.append(m)
+        seen |= set(walk)
+        children: dict[str, list[str]] = {n: [] for n in walk}
+        need: dict[str, int] = {}
+        for n in reversed(walk):  # as registers for an expression: subtrees that wait at once
+            wants = sorted((need[m] for m in children[n]), reverse=True)
+            need[n] = max([1, *(w + k for k, w in enumerate(wants))])
+            if n != root:
+                children[parent[n]].append(n)
+        stack = [(root, False)]
+        while stack:
+            n, ready = stack.pop()
+            if ready:
+                order.append(n)
+                continue
+            stack.append((n, True))
+            stack += [(m, False) for m in sorted(children[n], key=lambda m: (need[m], m))]
+    return order
 
 
 # -- states, level by level -------------------------------------------------------------------------------------------------
@@ -447,7 +458,7 @@ class _Residual:
         return cut - (cut - least) % step if step > 1 else cut, left >= least
 
 
-def _compile(steps: Sequence[_Step], sums: Sequence[Sum], tables: Sequence[Table]) -> tuple[list[Level], int]:
+def _compile(steps: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Table], names: Sequence[str]) -> tuple[list[Level], int]:
     """Return the levels in the order of the steps, and how many states end it: 1, or 0 where there is no solution.
 
     The columns of a state are residuals, masks of classes, and numbers in longer rules.
@@ -501,7 +512,8 @@ def _compile(steps: Sequence[_Step], sums: Sequence[Sum], tables: Sequence[Table
         start = np.zeros(states + 1, dtype=np.int64)
         np.cumsum(np.bincount(source, minlength=states), out=start[1:])
         weight = None if step.weight is None else np.array(step.weight, dtype=object)
-        levels.append(Level(step.variable, step.low, step.size, weight, start, label.astype(np.int32), to.astype(np.int32)))
+        variable = names.index(step.name.partition(BIT)[0])
+        levels.append(Level(variable, step.low, step.size, weight, start, label.astype(np.int32), to.astype(np.int32)))
         states = int(to.max(initial=-1)) + 1
         if states > MOST_STATES:
             raise TooManyStatesError(f"{states:,} states at level {i} of {len(steps)}")
@@ -509,7 +521,7 @@ def _compile(steps: Sequence[_Step], sums: Sequence[Sum], tables: Sequence[Table
 
 
 def _rules(
-    steps: Sequence[_Step], tables: Sequence[Table], place: Mapping[str, int]
+    steps: Sequence[Variable], tables: Sequence[Table], place: Mapping[str, int]
 ) -> tuple[dict[tuple[int, int], IntArray], list[dict[int, npt.NDArray[Any]]]]:
     """Return the rules over two variables as masks of the later one's classes, and the longer ones as automata."""
     pairs: dict[tuple[int, int], IntArray] = {}

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstraint, OneHot, Rule, Switch
-from budge.expressions import Formula, Var
+from budge.expressions import Formula, Row, Var
 from budge.parts import Part
 
-__all__ = ["ApartError", "Forms", "forms_of"]
+__all__ = ["ApartError", "Forms", "LinearRow", "forms_of"]
 
 FloatArray = npt.NDArray[np.float64]
 
 
 class ApartError(Exception):
     """A constraint's rows are a list that depends on where a person stands: people must be prepared one by one."""
+
+
+@dataclass(frozen=True)
+class LinearRow:
+    """``Σ values · value + Σ moves · move + constant  relation  0``."""
+
+    values: Mapping[str, float]
+    moves: Mapping[str, float]
+    constant: float
+    relation: str
 
 
 class Forms:
@@ -38,6 +49,18 @@ class Forms:
     def fixed(self, constraint: Constraint) -> Formula | None:
         """The constraint as rows that are the same for everybody, if it has such."""
         return self._fixed.get(id(constraint))
+
+    def row(self, constraint: Constraint) -> LinearRow | None:
+        """The constraint as one linear row that is the same for everybody, if it is that."""
+        formula = self.fixed(constraint)
+        if not isinstance(formula, Row):
+            return None
+        values: dict[str, float] = {}
+        moves: dict[str, float] = {}
+        for (layer, name), c in formula.linear.terms.items():
+            terms = values if layer == "value" else moves
+            terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
+        return LinearRow(values, moves, float(np.asarray(formula.linear.const)), formula.relation)
 
     def formula(
         self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from budge.reach.cells import Box, Coordinate, Half, margin
 
-__all__ = ["Ladder", "NotCountableError"]
+__all__ = ["Ladder", "Lines", "NotCountableError", "without"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -91,7 +91,7 @@ class Ladder:
                 raise NotCountableError(wholes)
             order = [*wholes, *reals]
             lines = _lines(rows, order, [(box.low[:, place[n]], box.high[:, place[n]]) for n in order], wholes)
-            over = _projected(lines, len(wholes)) if reals else lines
+            over = without(lines, len(wholes)) if reals else lines
             solved = np.zeros(len(box.exists), dtype=bool)
             for row in rows:
                 if row.relation == "==" and reals and reals[0] in row.coefficients:
@@ -141,7 +141,7 @@ def _lines(rows: Sequence[Half], order: Sequence[str], boxes: Sequence[tuple[Flo
     return lines
 
 
-def _projected(lines: Lines, j: int) -> Lines:
+def without(lines: Lines, j: int) -> Lines:
     """Return the lines without coordinate j (Fourier–Motzkin)."""
     kept = [line for line in lines if line[0][j] == 0]
     for up, top, _, short in lines:
@@ -176,7 +176,7 @@ def _most(bound: FloatArray, slope: float, whole: bool, short: bool) -> FloatArr
 
 def _counted(wholes: Sequence[str], real: str | None, lines: Lines, over: Lines, exists: npt.NDArray[np.bool_], solved: npt.NDArray[np.bool_]) -> _Group:
     """Count the whole numbers of a group under lines over them alone."""
-    first = _projected(over, 1) if len(wholes) == 2 else over
+    first = without(over, 1) if len(wholes) == 2 else over
     low, high = np.full(len(exists), -np.inf), np.full(len(exists), np.inf)
     for c, b, whole, short in first:
         if c[0] > 0:

@@ -1,9 +1,10 @@
-"""Parts of one person that are too large to list: counted by a diagram, else drawn by proposals."""
+"""Parts of one person that are too large to list: counted by a diagram, whatever their size; reals beside them are projected out first."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -11,98 +12,125 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import LinearConstraint
-from budge.expressions import Row
 from budge.parts import Part
-from budge.reach.core import Core, listed_values
-from budge.reach.counted import count_part
-from budge.reach.diagram import TooManyStatesError
+from budge.reach.core import Core, listed_values, no_weight
+from budge.reach.diagram import LARGEST, Diagram, TooManyStatesError
 from budge.reach.forms import forms_of
+from budge.reach.ladder import Lines, without
 from budge.reach.piece import Draws, Piece
-from budge.reach.proposed import Tilted
-from budge.reach.rejection import Rejection
 from budge.reach.starts import Starts
-from budge.reach.streams import Stream, unit
-from budge.reach.written import NotCountableError, Written
+from budge.reach.streams import Stream, below, below_large, region_of, unit
+from budge.reach.written import Axis, NotCountableError, Written, is_weighed, value_of
 
-__all__ = ["Large", "counted", "projected", "proposed"]
+__all__ = ["Counted", "Large", "count_part", "counted", "projected"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
-BoolArray = npt.NDArray[np.bool_]
 MOST_LINES = 200  # rows that a projection may leave
 
 
-@dataclass(frozen=True)
 class Large:
     """One person's part, with the face of a piece."""
 
-    one: Any
-    continuous: bool = False  # whether a real feature moves
-
+    names: tuple[str, ...]
+    size: int | None  # number of configurations; None where it is not known
+    method = "count"
+    note = ""
+    acceptance = 1.0
     people = 1
     coordinates: tuple[Any, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The part's features."""
-        return tuple(self.one.names)
-
-    @property
-    def weights(self) -> Any:
-        """Whether points differ in probability: None if not."""
-        return getattr(self.one, "weights", None)
+    weights: Any = None  # None where all points are as likely
+    only_stays: Any = np.zeros(1, dtype=bool)
+    endless: Any = np.zeros(1, dtype=bool)  # whether a real feature moves
+    approximate = measures_differ = np.zeros(1, dtype=bool)
 
     @property
     def sizes(self) -> list[int | None]:
         """Number of configurations; None where it is not known."""
-        return [self.one.size]
+        return [self.size]
+
+    @property
+    def empty(self) -> npt.NDArray[np.bool_]:
+        """Whether nothing is feasible, as far as that is known."""
+        return np.array([self.size == 0])
+
+    def draw(self, at: IntArray, stream: Stream, first: int, n: int) -> list[FloatArray]:
+        """Return so many changes of each of some people who stand here, a column a name."""
+        return list(np.concatenate([self.drawn(stream.take(slice(i, i + 1)), first, n) for i in range(len(at))]).T)
+
+    def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
+        """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Counted(Large):
+    """The configurations of a part by number: each equally likely, or in proportion to its weight."""
+
+    names: tuple[str, ...]
+    written: Written = field(repr=False)
+    diagram: Diagram = field(repr=False)
+    weightless: bool = False  # feasible, but nothing of it has weight
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """Number of configurations."""
+        return self.diagram.points.total
 
     @cached_property
-    def empty(self) -> BoolArray:
-        """Whether nothing is feasible."""
-        return np.array([bool(self.one.empty)])
-
-    @cached_property
-    def only_stays(self) -> BoolArray:
+    def only_stays(self) -> npt.NDArray[np.bool_]:
         """Whether the only feasible change is none."""
-        return np.array([bool(self.one.only_stays)])
+        return np.array([self.size == 1 and not self.listed(0)[0].any()])
 
     @property
-    def endless(self) -> BoolArray:
-        """Whether the changes cannot be listed."""
-        return np.array([self.continuous])
+    def weights(self) -> tuple[Axis, ...] | None:
+        """The axes whose points have weights, if any."""
+        return tuple(axis for axis in self.written.axes.values() if axis.weight is not None) or None
 
-    @property
-    def approximate(self) -> BoolArray:
-        """Whether draws follow their law only approximately."""
-        return np.array([not self.one.exact])
+    def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
+        """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
+        if self.weightless:
+            raise no_weight(self.names)
+        counts, region = self.diagram.mass, region_of("count", *sorted(self.names))
+        words = stream.words(first, n, 1, region)[0, :, 0]
+        if counts.total >= LARGEST:
+            return self._changes(counts.unrank(below_large(words, counts.total, stream, first, region)))
 
-    measures_differ = np.zeros(1, dtype=bool)
+        def again(bad: tuple[IntArray, ...], attempt: int) -> npt.NDArray[np.uint64]:
+            return stream.at(np.zeros(len(bad[0]), dtype=np.intp), first + bad[0], 1, region, attempt)[:, 0]
 
-    @property
-    def note(self) -> str:
-        """How many configurations there are at most, where they are not counted."""
-        return "" if self.one.size is not None else f"up to {self.one.most:,}"
-
-    @property
-    def method(self) -> str:
-        """How it is drawn."""
-        return str(self.one.method)
-
-    @property
-    def acceptance(self) -> float:
-        """Share of proposals accepted so far."""
-        return float(self.one.acceptance)
+        return self._changes(counts.unrank(below(words, counts.total, again)))
 
     def listed(self, place: int) -> tuple[FloatArray, FloatArray | None]:
         """Return every change once, (points, names), and their probabilities where these differ."""
         assert place == 0
-        return self.one.expand(), self.one.shares()
+        values = self.diagram.points.unrank(np.arange(self.size))
+        mass = np.ones(self.size)
+        for axis, row in zip(self.written.axes.values(), values):
+            if axis.weight is not None:
+                most = max(axis.weight)
+                mass *= np.array([float(Fraction(w, most)) for w in axis.weight])[row]
+        return self._changes(values), None if self.weights is None else np.asarray(mass / mass.sum())
 
-    def draw(self, at: IntArray, stream: Stream, first: int, n: int) -> list[FloatArray]:
-        """Return so many changes of each of some people who stand here, a column a name."""
-        drawn = [self.one.draw(stream.take(slice(i, i + 1)), first, n) for i in range(len(at))]
-        return list(np.concatenate(drawn).T)
+    def _changes(self, values: npt.NDArray[np.int64]) -> FloatArray:
+        columns: dict[str, FloatArray] = {}
+        for axis, row in zip(self.written.axes.values(), values):
+            columns |= axis.at(row)
+        result = np.zeros((values.shape[1], len(self.names)))
+        for j, name in enumerate(self.names if len(result) else ()):
+            result[:, j] = value_of(self.written.change[name], columns)
+        return result
+
+
+def count_part(starts: Starts) -> Counted:
+    """Count one person's part; raises NotCountableError or TooManyStatesError."""
+    part, here = starts.part, {name: float(column[0]) for name, column in starts.x.items()}
+    written = Written(part, here)
+    made = Counted(part.names, written, written.diagram())
+    if made.size == 0 and any(is_weighed(f, here[f.name]) for f in part.features):  # feasible without weight is another error than empty
+        plain = Written(part, here, weighed=False)
+        return Counted(part.names, plain, plain.diagram(), weightless=True)
+    return made
 
 
 def counted(starts: Starts) -> Large | None:
@@ -110,43 +138,30 @@ def counted(starts: Starts) -> Large | None:
     if any(f.type == "real" and listed_values(f) is None and f.name not in starts.still for f in starts.part.features):
         return None
     try:
-        return Large(count_part(starts.part, starts.x))
+        return count_part(starts)
     except (NotCountableError, TooManyStatesError):
         return None
 
 
 @dataclass(frozen=True)
-class _Projected:
-    """Many configurations beside reals: counted without the reals, where these have room; the reals are drawn for the configurations that are drawn."""
+class _Projected(Large):
+    """Many configurations beside reals: counted where the reals have room; the reals are drawn for the configurations that are drawn."""
 
-    part: Part
     starts: Starts
-    one: Any  # the part without its reals
+    inner: Large  # the part without its reals
     opened: Callable[[Core], Piece]
-
-    method = "count"
-    exact = True
-    acceptance = 1.0
-    only_stays = False
+    endless = np.ones(1, dtype=bool)
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The part's features."""
-        return self.part.names
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.starts.part.names
 
     @property
-    def size(self) -> int:
-        """Number of configurations."""
-        return int(self.one.size)
+    def size(self) -> int | None:  # type: ignore[override]
+        return self.inner.size
 
-    @property
-    def empty(self) -> bool:
-        """Whether nothing is feasible."""
-        return bool(self.one.empty)
-
-    def draw(self, stream: Stream, first: int, n: int) -> FloatArray:
-        """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
-        known = dict(zip(self.one.names, self.one.draw(stream, first, n).T))
+    def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
+        known = dict(zip(self.inner.names, self.inner.drawn(stream, first, n).T))
         piece = self.opened(Core(self.starts, np.zeros(n, dtype=np.intp), dict(known), dict(known)))
         draws = Draws(stream, np.zeros(n, dtype=np.intp), np.arange(first, first + n), piece.region)
         uniform = unit(stream.words(first, n, len(piece.reals), piece.region)[0])
@@ -161,59 +176,35 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
     None where some constraint that reads a real feature is not one linear row with the same coefficients for everybody.
     """
     part, forms = starts.part, forms_of(starts.part)
-    kept, lines = [], []
-    for name in real:
-        low, high = starts.x[name][0] + starts.down[name][0], starts.x[name][0] + starts.up[name][0]
-        lines += [({name: 1.0}, high), ({name: -1.0}, -low)]
+    if part.links or any(part.by_name[name].distribution is not None for name in real):
+        return None
+    order = [*(name for name in part.names if name not in real), *real]
+    kept: list[Any] = []
+    lines: Lines = []
+    for name, unit_row in zip(order, np.eye(len(order))):
+        if name in real:
+            lines += [(unit_row, starts.x[name] + starts.up[name], False, False), (-unit_row, -(starts.x[name] + starts.down[name]), False, False)]
     for constraint in part.constraints:
         if not forms.scope(constraint) & set(real):
             kept.append(constraint)
             continue
-        row = forms.fixed(constraint)
-        if not isinstance(row, Row) or row.relation not in ("<=", ">=", "==") or starts.gone & forms.scope(constraint):
+        row = forms.row(constraint)
+        if row is None or row.relation not in ("<=", ">=", "==") or starts.gone & forms.scope(constraint):
             return None
-        terms: dict[str, float] = {}
-        bound = -float(np.asarray(row.linear.const))
-        for (layer, name), c in row.linear.terms.items():
-            terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
-            bound += float(np.asarray(c)) * (0.0 if layer == "value" else float(starts.x[name][0]))  # moves as values
-        for sign in {"<=": (1.0,), ">=": (-1.0,), "==": (1.0, -1.0)}[row.relation]:
-            lines.append(({name: sign * c for name, c in terms.items()}, sign * bound))
-    if part.links or any(part.by_name[name].distribution is not None for name in real):
-        return None
-    for name in real:
-        lines = _without(lines, name)
+        c = np.array([row.values.get(name, 0.0) + row.moves.get(name, 0.0) for name in order])
+        bound = np.array([-row.constant + sum(slope * float(starts.x[name][0]) for name, slope in row.moves.items())])  # moves as values
+        lines += [(sign * c, sign * bound, False, False) for sign in {"<=": (1.0,), ">=": (-1.0,), "==": (1.0, -1.0)}[row.relation]]
+    for j in range(len(order) - 1, len(order) - len(real) - 1, -1):
+        lines = without(lines, j)
         if len(lines) > MOST_LINES:
             return None
     features = tuple(f for f in part.features if f.name not in real)
     declared = {f.name: f for f in features}
-    rows = [LinearConstraint({n: c for n, c in terms.items() if c}, "<=", bound).bind(declared) for terms, bound in lines if any(terms.values())]
-    if any(bound < -1e-9 * max(1.0, abs(bound)) for terms, bound in lines if not any(terms.values())):
-        rows.append(LinearConstraint({features[0].name: 0.0}, "<=", -1.0).bind(declared))
-    try:
-        one = count_part(Part(features, (*kept, *rows)), {f.name: starts.x[f.name] for f in features})
-    except (NotCountableError, TooManyStatesError):
-        return None
-    return Large(_Projected(part, starts, one, opened), continuous=True)
-
-
-def _without(lines: list[tuple[dict[str, float], float]], name: str) -> list[tuple[dict[str, float], float]]:
-    """Return the rows without a coordinate (Fourier–Motzkin)."""
-    kept = [(terms, bound) for terms, bound in lines if not terms.get(name)]
-    for up, top in lines:
-        for down, bottom in lines:
-            a, b = up.get(name, 0.0), down.get(name, 0.0)
-            if a > 0 > b:
-                names = sorted({*up, *down} - {name})
-                kept.append(({n: up.get(n, 0.0) / a - down.get(n, 0.0) / b for n in names}, top / a - bottom / b))
-    return kept
-
-
-def proposed(starts: Starts, measure: str) -> Large:
-    """Return one person's part, drawn by proposals: tilted towards its rows where it has such."""
-    x = {name: float(column[0]) for name, column in starts.x.items()}
-    try:
-        return Large(Tilted.of_written(starts.part, x, Written(starts.part, x)))
-    except NotCountableError:
-        moves = any(f.type == "real" and f.name not in starts.still for f in starts.part.features)
-        return Large(Rejection.of(starts.part, x, measure), continuous=moves)
+    for c, bounds, _, _ in lines:
+        terms, most = {name: slope for name, slope in zip(order, c.tolist()) if slope}, float(bounds[0])
+        if not terms and most < -1e-9 * max(1.0, abs(most)):
+            terms, most = {features[0].name: 0.0}, -1.0  # nothing is feasible
+        if terms:
+            kept.append(LinearConstraint(terms, "<=", most).bind(declared))
+    made = counted(Starts.of(Part(features, tuple(kept)), starts.x))
+    return None if made is None else _Projected(starts, made, opened)

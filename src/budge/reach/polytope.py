@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Protocol
 
@@ -18,16 +18,17 @@ import numpy.typing as npt
 
 from budge.errors import DrawError
 from budge.program.lp import argmin, least, span
-from budge.reach.accept import Words, shifted, times
+from budge.reach.accept import Words, first_accepted, shifted, times
 from budge.reach.room import SLACK, THIN, Rooms
 from budge.reach.streams import unit
-from budge.reach.tilted import Tilted, tilted
+from budge.reach.tilted import Side, Span, Tilted, tilted
 from budge.reach.walks import Mixing, mixing_of, walk
 
 __all__ = ["Hull", "Polytope", "mixed", "spacings"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+ENOUGH = 2.0**-11  # share of tilted proposals accepted from which they are used
 EXACT = 5  # dimensions up to which a triangulation is cheap
 
 
@@ -244,7 +245,7 @@ class Hull:
             return math.log(self._simplices[1].sum()) + stretch
         if self._tilted is None:
             raise _unknown(self.dimension)
-        return self._tilted.log_volume(self.given[5])
+        return self._tilted.log_volume(self.given[5])  # type: ignore[arg-type]
 
     def at(self, u: FloatArray) -> FloatArray:
         """Return one point per row of u, numbers in [0, 1), dimension + 1 of them or more; up to `EXACT` dimensions."""
@@ -266,7 +267,7 @@ class Hull:
             return self.at(unit(words(draws, 0, self.dimension + 1)))
         if self._tilted is None:
             return np.asarray(self.base + times(walk(self.A, self.b, self.mixing, draws, words), self.basis.T))
-        made = self._tilted.draw(draws, words)
+        made = first_accepted(draws, words, self._tilted.width, self._propose, len(self.base))
         if not made.found.all():
             raise DrawError(
                 f"{int((~made.found).sum())} of {len(draws)} draws from a polytope in {self.dimension} dimensions were not accepted",
@@ -288,8 +289,12 @@ class Hull:
 
     @cached_property
     def _tilted(self) -> Tilted | None:
-        A, b, E, e, low, _ = self.given
-        return tilted(A, b, E, e, np.zeros(len(low)), np.ones(len(low)))
+        return _unit_tilted(len(self.base), *(part.tobytes() for part in self.given[:4]))
+
+    def _propose(self, _: IntArray, words: npt.NDArray[np.uint64]) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        assert self._tilted is not None
+        values, good = self._tilted.propose(words)
+        return np.stack([values[j] for j in range(len(self.base))], axis=1), good
 
     @cached_property
     def _interval(self) -> tuple[float, float]:
@@ -309,6 +314,18 @@ class Hull:
         cells = np.concatenate([np.zeros((len(facets), 1, self.dimension)), facets], axis=1)
         volumes = np.abs(np.linalg.det(facets)) / math.factorial(self.dimension)
         return cells[volumes > 0], volumes[volumes > 0]
+
+
+@lru_cache(maxsize=256)
+def _unit_tilted(k: int, *parts: bytes) -> Tilted | None:
+    """Return tilted proposals for ``A y <= b, E y = e`` in the unit box; None where too few of them would be accepted."""
+    A, b, E, e = (np.frombuffer(part) for part in parts)
+    sides, equal = (
+        [Side({j: c for j, c in enumerate(row) if c}, limit) for row, limit in zip(rows.reshape(-1, k).tolist(), limits.tolist())]
+        for rows, limits in ((A, b), (E, e))
+    )
+    made = tilted({j: Span(0.0, 1.0) for j in range(k)}, sides, equal)
+    return made if made.acceptance >= ENOUGH else None
 
 
 def spacings(u: FloatArray) -> FloatArray:

@@ -23,8 +23,9 @@ from budge.reach.core import MOST_ROWS, Core, TooManyError, build_core, change_i
 from budge.reach.fibres import not_positive
 from budge.reach.forms import ApartError, forms_of
 from budge.reach.ladder import Ladder, NotCountableError
-from budge.reach.large import counted, projected, proposed
+from budge.reach.large import counted, projected
 from budge.reach.piece import Checks, Piece
+from budge.reach.proposed import proposed
 from budge.reach.shave import possible_at
 from budge.reach.starts import Starts, alike
 from budge.reach.view import View

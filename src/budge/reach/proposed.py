@@ -1,223 +1,244 @@
-"""Exact draws of a part whose rows need more states than a diagram may have: independent proposals, tilted towards the rows.
-
-Proposals in proportion to exp(-t·Ax), accepted with probability exp(-t·(c - Ax)) where Ax <= c, are uniform. The t >= 0 that minimises
-t·c + Σ log Z (convex) accepts most. Other constraints are tested by the definition. The number of configurations stays unknown.
-"""
+"""One person's part that can be neither listed nor counted: proposed along its coordinates, tilted towards its rows, accepted by the definition."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
-from budge.parts import Part
-from budge.reach.diagram import Sum
-from budge.reach.rejection import BUDGET, Rejection
-from budge.reach.streams import Stream, region_of, unit
-from budge.reach.written import Axis, NotCountableError, Written, value_of
+from budge.expressions import All, Formula, Linear, Row
+from budge.features import Feature
+from budge.reach.accept import first_accepted, words_from
+from budge.reach.cells import resolve
+from budge.reach.core import Core, change_interval, group_moves, groups, listed_values, no_weight, supported_values
+from budge.reach.fibres import not_positive
+from budge.reach.forms import forms_of
+from budge.reach.large import Large
+from budge.reach.starts import Starts
+from budge.reach.streams import Stream, WordArray, region_of, unit
+from budge.reach.tilted import Axis, Points, Side, Span, Term, Tilted, tilted
+from budge.reach.view import View
+from budge.reach.written import is_weighed
 
-__all__ = ["Tilted"]
+__all__ = ["Proposed", "proposed"]
 
 FloatArray = npt.NDArray[np.float64]
-BATCH = 32  # proposals per draw and attempt
-CHUNK = 2**21  # random words held at once
-EXACT = 2.0**52  # sums of a row stay below this, so that floats hold them exactly
+BUDGET = 20_000_000
+MOST_LISTED = 4096  # values of a whole number that are listed for their weights; with more, proposals are thinned
+Listed = tuple[tuple[str, ...], FloatArray]  # names and joint moves
 
 
 @dataclass(frozen=True)
-class _Side:
-    """``Σ terms <= limit``: one number per point of an axis, or a slope over its values."""
+class Proposed(Large):
+    """Exactly as the law says, within a budget of proposals."""
 
-    terms: dict[str, FloatArray | float]
-    limit: float
+    starts: Starts
+    view: View
+    lists: Mapping[str, Listed]  # by axis
+    tilted: Tilted
+    thinned: tuple[Feature, ...]  # features whose distribution accepts
+    tally: dict[str, int] = field(default_factory=lambda: {"proposed": 0, "accepted": 0})
 
+    size = None  # and not known to be empty: a draw that finds nothing is an error
 
-@dataclass(frozen=True)
-class Tilted(Rejection):
-    """Proposals along axes, tilted by one factor per row; drawn attempt by attempt from the words of each draw."""
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The part's features."""
+        return self.starts.part.names
 
-    written: Written | None = None
-    axes: tuple[Axis, ...] = ()
-    solved: tuple[str, Sum] | None = None  # an axis that an equality determines
-    sides: tuple[_Side, ...] = ()
-    tilt: FloatArray = field(default_factory=lambda: np.zeros(0))
+    @property
+    def method(self) -> str:  # type: ignore[override]
+        """How it is drawn."""
+        return "tilted" if self.tilted.tilt.any() or self.tilted.solved else "rejection"
 
-    method = "tilted"
+    @property
+    def endless(self) -> npt.NDArray[np.bool_]:
+        """Whether a real feature moves."""
+        return np.array([any(f.type == "real" and f.name not in self.starts.still for f in self.starts.part.features)])
 
-    @classmethod
-    def of_written(cls, part: Part, x: Mapping[str, float], written: Written) -> Tilted:
-        """Choose the tilt for the rows of a part; raises NotCountableError where an equality cannot be solved."""
-        axes = {axis.name: axis for axis in written.axes.values() if axis.columns}
-        rows = [s for s in written.sums if all(_is_plain(s, name, axes) for name in s.terms)]
-        equal = next((s for s in rows if s.relation == "=="), None)
-        solved = None
-        if equal is not None or any(s.relation == "==" for s in written.sums):
-            free = [n for n, slope in equal.slopes.items() if abs(slope) == 1] if equal is not None else []
-            if equal is None or not free:
-                raise NotCountableError("an equality that no wide number with coefficient 1 solves")
-            solved = max(free, key=lambda n: (axes[n].count, n)), equal
-        sides = [side for s in rows if s is not equal for side in _sides(s, axes)]
-        if solved is not None:
-            sides = _without(sides, *solved, axes)
-        kept = tuple(axis for axis in axes.values() if solved is None or axis.name != solved[0])
-        for side in sides:
-            if sum(np.abs(_ends(side, axis)).max() for axis in kept) + abs(side.limit) >= EXACT:
-                raise NotCountableError("numbers that floats do not hold exactly")
-        return cls(part, dict(x), (), written=written, axes=kept, solved=solved, sides=tuple(sides), tilt=_best_tilt(sides, kept))
+    @property
+    def note(self) -> str:  # type: ignore[override]
+        """How many configurations there are at most: the size of the box."""
+        spans = [axis.width for axis in self.tilted.axes.values() if isinstance(axis, Span) and axis.whole]
+        return f"up to {math.prod(map(int, spans)) * math.prod(len(moves) for _, moves in self.lists.values()):,}"
 
-    def draw(self, stream: Stream, first: int, n: int) -> FloatArray:
+    @property
+    def acceptance(self) -> float:  # type: ignore[override]
+        """Share of proposals accepted so far."""
+        return self.tally["accepted"] / self.tally["proposed"] if self.tally["proposed"] else 1.0
+
+    def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
         """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
-        region, width = region_of("tilted", *sorted(self.names)), BATCH * (len(self.axes) + 1)
-        result = np.zeros((n, len(self.names)))
-        waiting, attempt, spent = np.arange(n), 0, 0
-        while len(waiting):
-            if spent >= BUDGET:
-                raise DrawError(
-                    f"{n - len(waiting)} of {n} draws were accepted within {BUDGET:,} proposals",
-                    where=f"part {', '.join(self.names)}",
-                    remedy="narrow the bounds of its features; budge check tells whether it is empty",
-                )
-            later = []
-            for part in np.array_split(waiting, -(-len(waiting) * width // CHUNK)):
-                if attempt == 0:
-                    words = stream.words(first + int(part[0]), len(part), width, region)[0]
-                else:
-                    words = stream.at(np.zeros(len(part), dtype=np.intp), first + part, width, region, attempt)
-                good, changes = self._tilted(unit(words).reshape(len(part) * BATCH, -1))
-                good = good.reshape(len(part), BATCH)
-                found = good.any(axis=1)
-                chosen = np.arange(len(part)) * BATCH + good.argmax(axis=1)
-                result[part[found]] = changes[chosen[found]]
-                later.append(part[~found])
-                self.counters["proposed"] += len(good) * BATCH
-                self.counters["accepted"] += int(good.sum())
-            spent += len(waiting) * BATCH
-            waiting, attempt = np.concatenate(later), attempt + 1
-        return result
+        words, width = words_from(stream, region=region_of("proposed", *sorted(self.names))), self.tilted.width
+        x = {name: float(column[0]) for name, column in self.starts.x.items()}
 
-    def _tilted(self, u: FloatArray) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-        """Return one proposal per row of numbers in [0, 1), and whether it is accepted."""
-        assert self.written is not None
-        columns: dict[str, FloatArray] = {}
-        used = np.zeros((len(self.sides), len(u)))
-        solving = 0.0 if self.solved is None else np.full(len(u), float(self.solved[1].constant))
-        for j, axis in enumerate(self.axes):
-            values = _tilted_values(axis, _log_weights(axis, self.sides, self.tilt), u[:, j])
-            columns |= axis.at(values)
-            for r, side in enumerate(self.sides):
-                used[r] += _at(side.terms.get(axis.name, 0.0), values)
-            if self.solved is not None:
-                solving = solving - _at(_term(self.solved[1], axis.name), values)
-        if self.solved is not None:
-            columns[self.solved[0]] = np.asarray(solving) * self.solved[1].slopes[self.solved[0]]
-        left = np.array([side.limit for side in self.sides])[:, None] - used
-        good = (left >= 0).all(axis=0) & (u[:, -1] < np.exp(-(self.tilt @ np.maximum(left, 0.0))))
-        changes = np.stack([np.broadcast_to(value_of(self.written.change[n], columns), (len(u),)) for n in self.names], axis=1)
-        some = np.flatnonzero(good)
-        good[some] = self.part.feasible(self.x, dict(zip(self.names, changes[some].T)))
-        return good, changes
+        def propose(_: npt.NDArray[np.int64], some: WordArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+            values, good = self.tilted.propose(some[:, :width])
+            found, kept = np.zeros((len(some), len(self.names))), np.flatnonzero(good)
+            change = self._change({name: column[kept] for name, column in values.items()}, len(kept))
+            good[kept] = self._thinned(unit(some[kept, width:]), change) & self.starts.part.feasible(x, change)
+            found[kept] = np.stack([change[name] for name in self.names], axis=1)
+            return found, good
 
+        made = first_accepted(np.arange(first, first + n), words, width + len(self.thinned), propose, len(self.names), total=BUDGET)
+        self.tally["proposed"] += made.proposed
+        self.tally["accepted"] += made.accepted
+        if not made.found.all():
+            raise DrawError(
+                f"{int(made.found.sum())} of {n} draws were accepted within {made.proposed:,} proposals (acceptance {made.accepted / made.proposed:.2g})",
+                where=f"part {', '.join(self.names)}",
+                remedy="narrow the bounds of its features; budge check tells whether it is empty",
+            )
+        return made.points
 
-def _term(s: Sum, name: str) -> FloatArray | float:
-    """Return a row's term: its slope over an interval, else one number per point."""
-    return float(s.slopes[name]) if name in s.slopes else np.asarray(s.terms.get(name, np.zeros(1)), dtype=float) if name in s.terms else 0.0
+    def _change(self, values: Mapping[str, FloatArray], n: int) -> dict[str, FloatArray]:
+        """Return the change of every feature, by coordinate."""
+        moved = dict(values)
+        for axis, (names, moves) in self.lists.items():
+            moved |= {name: moves[values[axis].astype(np.intp), j] for j, name in enumerate(names)}
+        change = {}
+        for name in self.names:
+            form = self.view.symbols["change", name]
+            total = np.full(n, float(np.ravel(form.const)[0]))
+            for (_, coordinate), c in sorted(form.terms.items()):
+                total = total + float(np.ravel(c)[0]) * moved[coordinate]
+            change[name] = np.clip(total, *(end[0] for end in self.view.stops[name])) if name in self.view.stops else total
+        return change
+
+    def _thinned(self, u: FloatArray, change: Mapping[str, FloatArray]) -> npt.NDArray[np.bool_]:
+        good = np.ones(len(u), dtype=bool)
+        for i, f in enumerate(self.thinned):
+            law, start = f.distribution, float(self.starts.x[f.name][0])
+            assert law is not None
+            if law.kind == "log":
+                least = start + float(change_interval(self.view.core, f.name, self.names)[0][0])
+                if least <= 0:
+                    raise not_positive(f.name, least)
+                most = float(law.density(least, f.levels))
+            else:
+                most = float(law.table(f.levels)[1].max())
+            good &= u[:, i] * most < law.density(start + change[f.name], f.levels)
+        return good
 
 
-def _at(term: FloatArray | float, values: npt.NDArray[np.int64]) -> FloatArray:
-    return np.asarray(term * values if isinstance(term, float) else term[values], dtype=float)
+def proposed(starts: Starts, measure: str) -> Proposed:
+    """Return one person's part, drawn by proposals; equal configurations need a part without moving reals."""
+    part = starts.part
+    moving = [f for f in part.features if f.type == "real" and listed_values(f) is None]
+    if measure == "configuration" and any(f.name in part.links or starts.up[f.name][0] > starts.down[f.name][0] for f in moving):
+        raise DrawError(
+            "has too many configurations to list beside its continuous features",
+            where=f"part {', '.join(part.names)}",
+            remedy="narrow the bounds of its whole-numbered features, or declare measure: volume",
+        )
+    view = View.of(Core(starts, np.arange(1)), part.names, ())
+    lists = _lists(starts, view)
+    listed = {name for names, _ in lists.values() for name in names}
+    axes: dict[str, Axis] = {names[0]: Points(_log_weights(starts, names, moves)) for names, moves in lists.values()}
+    for c in view.coordinates:
+        low, high = float(c.low[0]), float(c.high[0])
+        if c.name in listed:
+            continue
+        if not np.isfinite(high - low):
+            raise DrawError("a feature needs bounds to be drawn by rejection", where=f"feature {c.name}", remedy="give it bounds")
+        whole = part.by_name[c.name].discrete
+        if whole:
+            low, high = math.ceil(low - 1e-9), math.floor(high + 1e-9)
+        axes[c.name] = Span(low, max(low, high), whole)
+    sides, equal = _sides(starts, view, lists, axes)
+    weighed = (f for f in part.features if f.distribution is not None and f.distribution.kind != "uniform" and f.name not in starts.gone)
+    thinned = sorted((f for f in weighed if f.name not in listed), key=lambda f: f.name)
+    return Proposed(starts, view, lists, tilted(dict(sorted(axes.items())), sides, equal), tuple(thinned))
 
 
-def _is_plain(s: Sum, name: str, axes: Mapping[str, Axis]) -> bool:
-    """Return whether a row is linear in an axis: a condition that opens it is not, nor is an axis of cases."""
-    if s.relation == "!=" or name not in axes:
-        return False
-    return axes[name].points is not None or bool((s.terms[name] == s.slopes.get(name, 0) * axes[name].lows).all())
+def _lists(starts: Starts, view: View) -> dict[str, Listed]:
+    """Return the joint moves of groups that constraints list, and the moves of features whose distribution lists values."""
+    part, found = starts.part, dict[str, Listed]()
+    open_ = {c.name for c in view.coordinates}
+    for f in part.features:
+        start, low, high = (float(column[f.name][0]) for column in (starts.x, starts.down, starts.up))
+        values = listed_values(f)
+        if values is None and f.name not in part.links and is_weighed(f, start):
+            values = supported_values(f)
+            if values is None and high - low < MOST_LISTED:
+                values = start + np.arange(low, high + 1.0)
+        if values is not None and f.name in open_ and not np.isnan(start):
+            found[f.name] = ((f.name,), (values - start)[:, None])
+            _reach_listed(view, f.name)
+    for constraint in groups(starts, [name for name in part.names if name not in found]):
+        names = tuple(sorted(constraint.scope))
+        moves = group_moves(starts, constraint, names, 0)
+        if len(moves):
+            found[names[0]] = (names, moves)
+    return found
 
 
-def _sides(s: Sum, axes: Mapping[str, Axis]) -> list[_Side]:
-    sign = -1.0 if s.relation == ">=" else 1.0
-    return [_Side({name: sign * _term(s, name) for name in s.terms}, sign * s.constant)]
+def _reach_listed(view: View, name: str) -> None:
+    """Let a coordinate be the change of its feature, which is listed, where it was the own action of a linked target."""
+    key = ("coordinate", name)
+    induced = view.symbols["change", name] - Linear({key: 1.0}, 0.0)
+
+    def swapped(form: Linear) -> Linear:
+        return form - induced * form.terms[key] if key in form.terms else form
+
+    view.symbols = {var: swapped(form) for var, form in view.symbols.items()}
+    view.links = [Row(swapped(link.linear), link.relation) if isinstance(link, Row) else link for link in view.links]
 
 
-def _without(sides: list[_Side], name: str, equal: Sum, axes: Mapping[str, Axis]) -> list[_Side]:
-    """Return the rows with one axis solved by an equality; its bounds are two rows more."""
-    sign = float(equal.slopes[name])
-    rest = {n: sign * _term(equal, n) for n in equal.terms if n != name}  # value of the axis: sign · constant - rest
-    bounds = [_Side({name: 1.0}, float(axes[name].high)), _Side({name: -1.0}, -float(axes[name].low))]
-    made = []
-    for side in (*sides, *bounds):
-        c = side.terms.get(name, 0.0)
-        assert isinstance(c, float)
-        terms = {n: t for n, t in side.terms.items() if n != name}
-        for n, t in rest.items() if c else ():
-            terms[n] = terms.get(n, 0.0) - c * t
-        made.append(_Side(terms, side.limit - c * sign * equal.constant))
-    return made
-
-
-def _ends(side: _Side, axis: Axis) -> FloatArray:
-    term = side.terms.get(axis.name, 0.0)
-    return term * np.array([axis.low, axis.high], dtype=float) if isinstance(term, float) else term
-
-
-def _log_weights(axis: Axis, sides: tuple[_Side, ...] | list[_Side], tilt: FloatArray) -> FloatArray | float:
-    """Return the logarithm of the weight of each point, or the slope of that of a value."""
-    total: FloatArray | float = 0.0
-    if axis.points is not None:
-        total = np.zeros(len(axis.points)) if axis.weight is None else np.log(np.array(axis.weight, dtype=float))
-    for side, t in zip(sides, tilt):
-        total = total - float(t) * side.terms.get(axis.name, 0.0)
+def _log_weights(starts: Starts, names: tuple[str, ...], moves: FloatArray) -> FloatArray:
+    """Return the logarithms of the weights that distributions give to listed moves."""
+    total = np.zeros(len(moves))
+    for j, name in enumerate(names):
+        f, start = starts.part.by_name[name], float(starts.x[name][0])
+        if is_weighed(f, start):
+            assert f.distribution is not None
+            values = start + moves[:, j]
+            if f.distribution.kind == "log" and (values <= 0).any():
+                raise not_positive(name, float(values.min()))
+            with np.errstate(divide="ignore"):
+                total += np.log(f.distribution.density(values, f.levels))
+    if not (total > -np.inf).any():
+        raise no_weight(starts.part.names)
     return total
 
 
-def _tilted_values(axis: Axis, weights: FloatArray | float, u: FloatArray) -> npt.NDArray[np.int64]:
-    """Return values of an axis in proportion to their weights, by inversion."""
-    if not isinstance(weights, float):
-        ends = np.cumsum(np.exp(weights - weights.max()))
-        return np.asarray(np.minimum(np.searchsorted(ends, u * ends[-1], side="right"), len(ends) - 1))
-    a, count = abs(weights), axis.count
-    steps = np.floor(u * count) if a * count < 1e-12 else np.floor(-np.log1p(u * np.expm1(-a * count)) / a)
-    steps = np.clip(steps, 0, count - 1).astype(np.int64)
-    return np.asarray(axis.low + steps if weights <= 0 else axis.high - steps)
+def _sides(starts: Starts, view: View, lists: Mapping[str, Listed], axes: Mapping[str, Axis]) -> tuple[list[Side], list[Side]]:
+    """Return the linear rows of the part over its axes, a little loosened, and the equalities."""
+    part, forms = starts.part, forms_of(starts.part)
+    columns = {name: (axis, moves[:, j]) for axis, (names, moves) in lists.items() for j, name in enumerate(names)}
+    sides: list[Side] = []
+    equal: list[Side] = []
+    asked: list[Formula] = [formula for formula in view.links if isinstance(formula, Row)]
+    for constraint in sorted(part.constraints, key=lambda c: c.key):
+        if forms.scope(constraint) & (starts.gone | view.stops.keys()):
+            continue
+        formula = forms.formula(constraint, {name: float(column[0]) for name, column in starts.x.items()})
+        read = {var for row in _rows(formula) for var in row.linear.terms}
+        if formula is not None and read <= view.symbols.keys():
+            asked.append(resolve(formula, {}, view.symbols))
+    for row in (row for formula in asked for row in _rows(formula) if row.relation != "!="):
+        sign = -1.0 if row.relation in (">=", ">") else 1.0
+        terms: dict[str, Term] = {}
+        for (_, name), c in row.linear.terms.items():
+            axis, column = columns.get(name, (name, 1.0))
+            terms[axis] = terms.get(axis, 0.0) + sign * float(np.ravel(c)[0]) * column
+        side = Side(dict(sorted(terms.items())), -sign * float(np.ravel(row.linear.const)[0]))
+        size = max([1.0, abs(side.limit), *(abs(end) for ends in side.ends(axes).values() for end in ends)])
+        if row.relation == "==":
+            equal.append(side)
+        else:
+            sides.append(Side(side.terms, side.limit + 1e-9 * size))
+    return sides, equal
 
 
-def _best_tilt(sides: list[_Side], axes: tuple[Axis, ...]) -> FloatArray:
-    """Return the tilt that accepts most."""
-    from scipy.optimize import minimize
-
-    if not sides:
-        return np.zeros(0)
-    scale = np.array([max(1.0, sum(np.ptp(_ends(side, axis)) for axis in axes)) for side in sides])
-
-    def cost(t: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = 0.0, np.zeros(len(t))
-        for side, each, r in zip(sides, t / scale, range(len(t))):
-            value, slope[r] = value + each * side.limit, side.limit
-        for axis in axes:
-            weights = _log_weights(axis, sides, t / scale)
-            if isinstance(weights, float):
-                log_z, mean = _geometric(weights, axis)
-                used = np.array([float(side.terms.get(axis.name, 0.0)) * mean for side in sides])
-            else:
-                p = np.exp(weights - weights.max())
-                log_z, p = float(np.log(p.sum()) + weights.max()), p / p.sum()
-                used = np.array([float(np.sum(p * side.terms.get(axis.name, 0.0))) for side in sides])
-            value, slope = value + log_z, slope - used
-        return value, slope / scale
-
-    found = minimize(cost, np.zeros(len(sides)), jac=True, bounds=[(0, None)] * len(sides), method="L-BFGS-B", options={"maxiter": 500})
-    return np.asarray(found.x / scale, dtype=float)
-
-
-def _geometric(slope: float, axis: Axis) -> tuple[float, float]:
-    """Return log Σ exp(slope · value) over an interval, and the mean value."""
-    a, count = abs(slope), axis.count
-    far = axis.low if slope <= 0 else axis.high  # the likeliest end
-    if a * count < 1e-7:
-        return slope * (axis.low + axis.high) / 2 + float(np.log(count)), (axis.low + axis.high) / 2
-    log_z = float(np.log(-np.expm1(-a * count)) - np.log(-np.expm1(-a)))
-    steps = 1 / np.expm1(a) - count / np.expm1(min(a * count, 700.0))
-    return slope * far + log_z, float(far + steps if slope <= 0 else far - steps)
+def _rows(formula: Formula | None) -> Iterator[Row]:
+    """Yield the rows of a formula that all must hold."""
+    if isinstance(formula, Row):
+        yield formula
+    elif isinstance(formula, All):
+        for part in formula.parts:
+            yield from _rows(part)

@@ -1,64 +1,160 @@
-"""Exact draws from a box under several rows: tilted proposals, accepted by what the rows leave unused.
+"""Exact draws under linear rows by proposals: independent coordinates, tilted towards the rows, accepted by what the rows leave unused.
 
-``Π exp(-s_j·z_j)`` with ``s = A'·t`` is ``exp(-t·Az)``: accepting with ``exp(-t·(b - Az))`` where ``Az <= b`` leaves the uniform law. The t >= 0 that
-minimises the convex ``t·b + Σ log Z_j(s_j)`` accepts most; rows that hardly cut get t = 0 and are only tested. Equalities are solved for as many
-coordinates first, whose own bounds then are rows.
+Proposals in proportion to ``exp(-t·Az)``, accepted with probability ``exp(-t·(b - Az))`` where ``Az <= b``, are uniform. The t >= 0 that minimises the
+convex ``t·b + Σ log Z_j`` accepts most; rows that hardly cut get t = 0 and are only tested. An equality determines one coordinate, whose bounds then are
+rows. Without rows this is plain rejection.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.reach.accept import Accepted, Words, first_accepted, fixed_words, times
+from budge.reach.accept import fixed_words
 from budge.reach.streams import open_unit
 
-__all__ = ["Tilted", "tilted"]
+__all__ = ["Points", "Side", "Span", "Tilted", "tilted"]
 
 FloatArray = npt.NDArray[np.float64]
-IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
+Key = Any  # what a coordinate is called
+Term = Any  # a slope over the values of a span, or one number per listed point
 PILOTS = 2**15  # proposals that tell what share is accepted
-ENOUGH = 2.0**-11  # share from which they are used
+SOLVED = 1e-6  # what the bounds of a whole number that an equality determines forgive
+
+
+@dataclass(frozen=True)
+class Span:
+    """A coordinate with the reals, or the whole numbers, from low to high."""
+
+    low: float
+    high: float
+    whole: bool = False
+
+    @property
+    def width(self) -> float:
+        """Length, or number of values."""
+        return self.high - self.low + self.whole
+
+    def at(self, steep: float, u: FloatArray) -> FloatArray:
+        """Return values with density ``exp(-steep·value)``, by inversion."""
+        size, width = abs(steep), self.width
+        steps = u * width if size * width < 1e-12 else np.log1p(u * math.expm1(-size * width)) / -size
+        steps = np.clip(np.floor(steps) if self.whole else steps, 0.0, self.high - self.low)
+        return np.asarray(self.low + steps if steep >= 0 else self.high - steps)
+
+    def mass(self, steep: float) -> tuple[float, float]:
+        """Return the logarithm of the total of that density, and its mean."""
+        size, width = abs(steep), self.width
+        if width == 0:
+            return -steep * self.low, self.low
+        if size * width < 1e-4:
+            log = math.log(width) - size * (width - self.whole) / 2 + size**2 * (width**2 - self.whole) / 24
+            mean = (width - self.whole) / 2 - size * (width**2 - self.whole) / 12
+        else:
+            log = math.log(-math.expm1(-size * width)) - math.log(-math.expm1(-size) if self.whole else size)
+            mean = (1 / math.expm1(min(size, 700.0)) if self.whole else 1 / size) - width / math.expm1(min(size * width, 700.0))
+        return (log - steep * self.low, self.low + mean) if steep >= 0 else (log - steep * self.high, self.high - mean)
+
+
+@dataclass(frozen=True)
+class Points:
+    """A coordinate with listed points; its values are their numbers."""
+
+    weights: FloatArray  # logarithms
+
+    def at(self, steep: Term, u: FloatArray) -> FloatArray:
+        """Return numbers of points in proportion to ``weight·exp(-steep)``."""
+        ends = np.cumsum(self._shares(steep)[1])
+        return np.asarray(np.minimum(np.searchsorted(ends, u * ends[-1], side="right"), len(ends) - 1))
+
+    def mass(self, steep: Term) -> tuple[float, FloatArray]:
+        """Return the logarithm of the total, and the share of each point."""
+        top, shares = self._shares(steep)
+        return top + math.log(shares.sum()), shares / shares.sum()
+
+    def _shares(self, steep: Term) -> tuple[float, FloatArray]:
+        logs = self.weights - steep
+        return float(logs.max()), np.exp(logs - logs.max())
+
+
+Axis = Span | Points
+
+
+@dataclass(frozen=True)
+class Side:
+    """``Σ terms <= limit``, or ``==`` where that is said."""
+
+    terms: Mapping[Key, Term]
+    limit: float
+
+    def left(self, values: Mapping[Key, npt.NDArray[Any]]) -> FloatArray:
+        """Return what is left of the limit."""
+        left = np.full(len(next(iter(values.values()))) if values else 1, self.limit)
+        for name, term in self.terms.items():
+            left -= term * values[name] if isinstance(term, float) else term[values[name]]
+        return left
+
+    def ends(self, axes: Mapping[Key, Axis]) -> dict[Key, tuple[float, float]]:
+        """Return the least and the most that each coordinate adds."""
+        found = {}
+        for name, term in self.terms.items():
+            axis = axes[name]
+            some = (term * axis.low, term * axis.high) if isinstance(axis, Span) else (np.min(term), np.max(term))
+            found[name] = (float(min(some)), float(max(some)))
+        return found
+
+    def without(self, name: Key, told: Side) -> Side:
+        """Return the row with a coordinate replaced by ``told.limit - Σ told.terms``."""
+        terms = dict(self.terms)
+        c = terms.pop(name, 0.0)
+        if not c:
+            return self
+        for other, term in told.terms.items():
+            terms[other] = terms.get(other, 0.0) - c * term
+        return Side(terms, self.limit - c * told.limit)
 
 
 @dataclass(frozen=True)
 class Tilted:
-    """``A z <= b`` over ``0 <= z <= 1``, and the point ``base + basis·z`` that z stands for."""
+    """Proposals along axes under rows, one tilt per row; `solved` are coordinates that equalities determine, each by those that come later or are free."""
 
-    A: FloatArray
-    b: FloatArray
-    tilt: FloatArray  # (rows,)
-    base: FloatArray
-    basis: FloatArray
+    axes: Mapping[Key, Axis]
+    sides: tuple[Side, ...]
+    tilt: FloatArray
+    solved: tuple[tuple[Key, bool, Side], ...] = ()
 
     @property
     def width(self) -> int:
         """Words of one proposal."""
-        return int(self.A.shape[1]) + 1
+        return len(self.axes) + 1
 
     @cached_property
-    def _steep(self) -> FloatArray:
-        return self.A.T @ self.tilt
+    def _steep(self) -> dict[Key, Any]:
+        return {name: _steep(name, self.sides, self.tilt) for name in self.axes}
 
-    def propose(self, words: WordArray) -> tuple[FloatArray, BoolArray]:
-        """Return one z per row of words, and which of them are accepted."""
+    def propose(self, words: WordArray) -> tuple[dict[Key, npt.NDArray[Any]], BoolArray]:
+        """Return one proposal per row of words, by coordinate, and which of them are accepted."""
         u = open_unit(words)
-        d = self.A.shape[1]
-        z = np.where(self._steep < 0, 1.0 - u[:, :d], u[:, :d])  # no tilt: uniform
-        bent = np.flatnonzero(self._steep)
-        if len(bent):
-            size = np.abs(self._steep[bent])
-            low = np.minimum(np.log1p(u[:, bent] * np.expm1(-size)) / -size, 1.0)
-            z[:, bent] = np.where(self._steep[bent] < 0, 1.0 - low, low)
-        left = self.b - times(z, self.A.T)
-        good = (left >= 0).all(axis=1)
-        good &= u[:, d] < np.exp(-times(np.maximum(left, 0.0), self.tilt[:, None])[:, 0])
-        return z, good
+        values = {name: axis.at(self._steep[name], u[:, j]) for j, (name, axis) in enumerate(self.axes.items())}
+        for name, whole, told in reversed(self.solved):
+            value = np.broadcast_to(told.left(values), (len(u),))
+            near = np.rint(value)
+            values[name] = np.where(np.abs(value - near) < SOLVED, near, value) if whole else value
+        good, unused = np.ones(len(u), dtype=bool), np.zeros(len(u))
+        for side, t in zip(self.sides, self.tilt.tolist()):
+            left = side.left(values)
+            good &= left >= 0
+            if t:
+                unused += t * np.maximum(left, 0.0)
+        return values, good & (u[:, -1] < np.exp(-unused))
 
     @cached_property
     def acceptance(self) -> float:
@@ -72,104 +168,99 @@ class Tilted:
             tried += len(draws)
         return hits / tried
 
-    def log_volume(self, scale: FloatArray) -> float:
+    def log_volume(self, scale: Mapping[Key, float]) -> float:
         """Return an estimate of the logarithm of the volume within its affine hull, coordinates being stretched by `scale`."""
-        basis = scale[:, None] * self.basis
-        stretch = np.linalg.slogdet(basis.T @ basis)[1] / 2
-        return float(np.log(max(self.acceptance, 1e-300)) + self.tilt @ self.b + _log_mass(self._steep)[0].sum() + stretch)
-
-    def draw(self, draws: IntArray, words: Words) -> Accepted:
-        """Return one point per draw."""
-        made = first_accepted(draws, words, self.width, lambda _, w: self.propose(w), self.A.shape[1])
-        return Accepted(self.base + times(made.points, self.basis.T), made.found, made.proposed, made.accepted)
-
-
-def tilted(A: FloatArray, b: FloatArray, E: FloatArray, e: FloatArray, low: FloatArray, high: FloatArray) -> Tilted | None:
-    """Return tilted proposals for ``A y <= b, E y = e`` in a box; None where too few of them would be accepted."""
-    rows = [np.ascontiguousarray(np.asarray(part, dtype=float)) for part in (A, b, E, e, low, high)]
-    return _tilted(len(low), *(part.tobytes() for part in rows))
+        ways = dict(zip(self.axes, np.eye(len(self.axes))))
+        for name, _, told in reversed(self.solved):
+            ways[name] = -sum((term * ways[other] for other, term in told.terms.items()), start=np.zeros(len(self.axes)))
+        basis = np.array([scale[name] * way for name, way in ways.items()])
+        mass = sum(axis.mass(self._steep[name])[0] for name, axis in self.axes.items())
+        limits = np.array([side.limit for side in self.sides])
+        return math.log(max(self.acceptance, 1e-300)) + float(self.tilt @ limits) + mass + float(np.linalg.slogdet(basis.T @ basis)[1]) / 2
 
 
-@lru_cache(maxsize=256)
-def _tilted(d: int, *parts: bytes) -> Tilted | None:
-    A, b, E, e, low, high = (np.frombuffer(part) for part in parts)
-    A, E = A.reshape(-1, d), E.reshape(-1, d)
-    base, basis, bounds = np.zeros(d), np.eye(d), (low, high)
-    if len(E):
-        base, basis, free, told = _solved(E, e, high - low)
-        sides = np.vstack([basis[told], -basis[told]])
-        A, b = np.vstack([A @ basis, sides]), np.concatenate([b - A @ base, (high - base)[told], (base - low)[told]])
-        bounds = low[free], high[free]
-    bounds = _narrowed(A, b, *bounds)
-    if (bounds[1] < bounds[0]).any():
-        return None
-    width = bounds[1] - bounds[0]
-    base, basis = base + basis @ bounds[0], basis * width
-    A, b = A * width, b - A @ bounds[0]
-    cuts = np.maximum(A, 0.0).sum(axis=1) > b  # a row that no point of the box breaks is left out
-    A, b = A[cuts], b[cuts]
-    size = np.maximum(np.abs(A).sum(axis=1), 1e-300)
-    made = Tilted(A / size[:, None], b / size, _best(A / size[:, None], b / size), base, basis)
-    return made if made.acceptance >= ENOUGH else None
+def tilted(axes: Mapping[Key, Axis], sides: Sequence[Side], equal: Sequence[Side] = ()) -> Tilted:
+    """Return proposals for rows and equalities; an equality that no coordinate solves is left as two rows."""
+    free, rows, todo = dict(axes), list(sides), list(equal)
+    solved: list[tuple[Key, bool, Side]] = []
+    while todo:
+        row = todo.pop(0)
+        name = _solvable(row, free)
+        if name is None:
+            spare = 1e-9 * max(1.0, abs(row.limit), *(abs(end) for ends in row.ends(free).values() for end in ends))
+            rows += [Side(row.terms, row.limit + spare), Side({n: -t for n, t in row.terms.items()}, spare - row.limit)]
+            continue
+        span, slope = free.pop(name), row.terms[name]
+        assert isinstance(span, Span)
+        told = Side({n: t / slope for n, t in row.terms.items() if n != name}, float(row.limit / slope))
+        spare = SOLVED if span.whole else 0.0
+        rows += [Side({name: 1.0}, span.high + spare), Side({name: -1.0}, spare - span.low)]
+        rows, todo = ([side.without(name, told) for side in some] for some in (rows, todo))
+        solved.append((name, span.whole, told))
+    narrow = _narrowed(free, rows)
+    rows = [side for side in rows if sum(most for _, most in side.ends(narrow).values()) > side.limit]  # others are never broken
+    return Tilted(narrow, tuple(rows), _best(narrow, rows), tuple(solved))
 
 
-def _solved(E: FloatArray, e: FloatArray, width: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """Return y = base + basis·(free coordinates), which are free, and which follow: the widest that can."""
-    rows, values, told = E * width, e.copy(), []
-    for i in range(len(rows)):
-        j = int(np.abs(rows[i]).argmax())
-        if abs(rows[i, j]) <= 1e-10 * max(1.0, float(np.abs(E[i] * width).max())):
-            continue  # it follows from the others
-        values[i], rows[i] = values[i] / rows[i, j], rows[i] / rows[i, j]
-        for k in range(len(rows)):
-            if k != i:
-                values[k], rows[k] = values[k] - rows[k, j] * values[i], rows[k] - rows[k, j] * rows[i]
-        told.append((j, i))
-    follow = np.array([j for j, _ in told], dtype=np.int64)
-    free = np.setdiff1d(np.arange(E.shape[1]), follow)
-    base, basis = np.zeros(E.shape[1]), np.zeros((E.shape[1], len(free)))
-    basis[free, np.arange(len(free))] = 1.0
-    for j, i in told:
-        base[j] = values[i] * width[j]
-        basis[j] = -rows[i, free] * width[j] / width[free]
-    return base, basis, free, follow
+def _solvable(row: Side, axes: Mapping[Key, Axis]) -> Key | None:
+    """Return the widest real coordinate of an equality, else the widest whole number with coefficient 1."""
+    spans = {n: axis for n in row.terms if isinstance(axis := axes[n], Span)}
+    real = {n: abs(row.terms[n]) * span.width for n, span in spans.items() if not span.whole}
+    real = {n: wide for n, wide in real.items() if wide > 1e-10}
+    whole = {n: span.width for n, span in spans.items() if span.whole and abs(row.terms[n]) == 1}
+    found = real or whole
+    return max(found, key=lambda n: (found[n], n)) if found else None
 
 
-def _narrowed(A: FloatArray, b: FloatArray, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the box that every row by itself leaves of the box, a few times over."""
-    low, high = low.copy(), high.copy()
+def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis]:
+    """Return the axes that every row by itself leaves, a few times over; as they are where nothing is left."""
+    found = dict(axes)
     for _ in range(4):
-        least = np.where(A > 0, A * low, A * high)
-        rest = b[:, None] - (least.sum(axis=1, keepdims=True) - least)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = rest / A
-        before = high - low
-        high = np.minimum(high, np.where(A > 1e-14, ends, np.inf).min(axis=0, initial=np.inf))
-        low = np.maximum(low, np.where(A < -1e-14, ends, -np.inf).max(axis=0, initial=-np.inf))
-        if (high - low > 0.99 * before).all():
+        before = {name: axis.width for name, axis in found.items() if isinstance(axis, Span)}
+        for side in sides:
+            ends = side.ends(found)
+            least = sum(low for low, _ in ends.values())
+            for name, term in side.terms.items():
+                span = found[name]
+                if not isinstance(span, Span) or abs(term) <= 1e-14:
+                    continue
+                end = float((side.limit - (least - ends[name][0])) / term)
+                forgiven = 1e-9 * max(1.0, abs(end)) if span.whole else 0.0
+                if term > 0:
+                    span = Span(span.low, min(span.high, math.floor(end + forgiven) if span.whole else end), span.whole)
+                else:
+                    span = Span(max(span.low, math.ceil(end - forgiven) if span.whole else end), span.high, span.whole)
+                if span.high < span.low:
+                    return dict(axes)
+                found[name] = span
+        if all(found[name].width > 0.99 * wide for name, wide in before.items()):  # type: ignore[union-attr]
             break
-    return low, high
+    return found
 
 
-def _log_mass(steep: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return log of the integral of exp(-s·z) over [0, 1], and the mean of that density, for either sign of s."""
-    size = np.maximum(np.abs(steep), 1e-7)
-    log, mean = np.log(-np.expm1(-size)) - np.log(size), 1 / size - 1 / np.expm1(np.minimum(size, 700.0))
-    flat = np.abs(steep) < 1e-4
-    log, mean = np.where(flat, -size / 2 + size**2 / 24, log), np.where(flat, 0.5 - size / 12, mean)
-    return np.where(steep < 0, log - steep, log), np.where(steep < 0, 1.0 - mean, mean)
+def _steep(name: Key, sides: Sequence[Side], tilt: npt.ArrayLike) -> Any:
+    """Return how steeply a coordinate is tilted by all rows."""
+    return sum((t * side.terms[name] for side, t in zip(sides, np.asarray(tilt).tolist()) if name in side.terms), start=0.0)
 
 
-def _best(A: FloatArray, b: FloatArray) -> FloatArray:
+def _best(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> FloatArray:
     """Return the tilt that accepts most."""
     from scipy.optimize import minimize
 
-    if not len(b):
+    if not sides:
         return np.zeros(0)
+    limits = np.array([side.limit for side in sides])
+    scale = np.array([max(sum(most - least for least, most in side.ends(axes).values()), 1e-300) for side in sides])
 
     def cost(t: FloatArray) -> tuple[float, FloatArray]:
-        log, mean = _log_mass(A.T @ t)
-        return float(t @ b + log.sum()), b - A @ mean
+        value, slope = float(t / scale @ limits), limits.copy()
+        for name, axis in axes.items():
+            log, mean = axis.mass(_steep(name, sides, t / scale))
+            value += log
+            for r, side in enumerate(sides):
+                if name in side.terms:
+                    slope[r] -= np.sum(mean * side.terms[name])
+        return value, slope / scale
 
-    found = minimize(cost, np.zeros(len(b)), jac=True, bounds=[(0, None)] * len(b), method="L-BFGS-B", options={"maxiter": 500})
-    return np.where(found.x > 1e-9, found.x, 0.0)
+    found = minimize(cost, np.zeros(len(sides)), jac=True, bounds=[(0, None)] * len(sides), method="L-BFGS-B", options={"maxiter": 500})
+    return np.asarray(np.where(found.x > 1e-9, found.x, 0.0) / scale)

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import Configurations, Constraint, DirectionalLinkage, OneHot
+from budge.constraints import Constraint, DirectionalLinkage
 from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Truth, Var
 from budge.expressions.tolerance import less_equal
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.core import Core, change_interval, has_gaps, is_computed, listed_values, supported_values
+from budge.reach.core import Core, change_interval, group_moves, groups, has_gaps, is_computed, listed_values, supported_values
 from budge.reach.diagram import LARGEST, Diagram, Sum, Table, Variable, build
 from budge.reach.forms import forms_of
 from budge.reach.starts import Starts
@@ -177,25 +177,11 @@ class Written:
 
     def _groups(self) -> set[int]:
         """Make an axis of every group of features whose codes a constraint lists; return the ids of the constraints that this settles."""
-        found: list[tuple[Constraint, Configurations]] = []
-        for constraint in self.part.constraints:
-            names = constraint.scope
-            if any(n in self.part.links or np.isnan(self.x[n]) or not self.part.by_name[n].discrete for n in names):
-                continue
-            if isinstance(constraint, OneHot) and (constraint.count > 1 or constraint.relation == ">="):  # many codes: a row
-                continue
-            listed = constraint.configurations({n: self.x[n] for n in names})
-            if listed is not None:
-                found.append((constraint, listed))
         settled: set[int] = set()
-        for constraint, listed in sorted(found, key=lambda pair: (len(pair[1].values) / 2.0 ** len(pair[1].names), pair[0].key)):
-            if not self.change.keys() & set(listed.names):
-                moves = listed.values - np.array([self.x[n] for n in listed.names])
-                for j, name in enumerate(listed.names):
-                    low, high = self._limits(name)
-                    moves = moves[less_equal(low, moves[:, j]) & less_equal(moves[:, j], high)]
-                self._listed(listed.names, moves)
-                settled.add(id(constraint))
+        for constraint in groups(self.starts, [f.name for f in self.part.features if f.discrete], most=1):  # more codes: a row
+            names = tuple(sorted(constraint.scope))
+            self._listed(names, group_moves(self.starts, constraint, names, 0))
+            settled.add(id(constraint))
         return settled
 
     def _listed(self, names: tuple[str, ...], moves: FloatArray) -> None:
