@@ -14,6 +14,11 @@ from scipy import stats
 
 from budge import InteractionModel
 from budge.distributions import Distribution
+from budge.expressions import Linear
+from budge.reach.cells import Cell, Coordinate, Half, tightened
+from budge.reach.fibres import Fibres
+from budge.reach.piece import Draws, Piece
+from budge.reach.streams import Stream, unit
 from budge.testing.strategies import interaction_models, starts
 
 FloatArray = npt.NDArray[np.float64]
@@ -55,6 +60,54 @@ def dressed(im: InteractionModel, x: dict[str, Any], rng: np.random.Generator) -
         features[i] = features[i].but(missing="fixed")
         x = {**x, features[i].name: None}
     return InteractionModel(features, im.constraints), x
+
+
+class Polytope:
+    """``A r <= b, E r = e`` in a box: what a piece with one configuration leaves open."""
+
+    def __init__(
+        self, A: FloatArray, b: FloatArray, E: FloatArray | None = None, e: FloatArray | None = None, *, low: FloatArray, high: FloatArray
+    ) -> None:
+        names, on = [f"r{j:03d}" for j in range(len(low))], np.ones(1, dtype=bool)
+        coordinates = [Coordinate(name, np.array([a]), np.array([z])) for name, a, z in zip(names, low, high)]
+        given = [(A, b, "<="), *([] if E is None or e is None else [(E, e, "==")])]
+        halves = [
+            Half({name: np.array([c]) for name, c in zip(names, row) if c}, np.array([-limit]), relation, on, even=True)
+            for rows, limits, relation in given
+            for row, limit in zip(rows, limits)
+        ]
+        box = tightened(Cell(on, tuple(halves)), coordinates)
+        forms = {name: Linear({("coordinate", name): 1.0}, 0.0) for name in names}
+        self.piece = Piece(tuple(names), 1, np.zeros(1, dtype=np.intp), {}, forms=forms, coordinates=tuple(coordinates), boxes=(box,))
+        assert self.piece.fibres is not None
+        self.fibres: Fibres = self.piece.fibres
+
+    @property
+    def shapes(self) -> list[Any]:
+        """What its coupled coordinates are, component by component."""
+        return [joint.shape for joint in self.fibres.joints[0]]
+
+    @property
+    def empty(self) -> bool:
+        return not self.fibres.exists[0]
+
+    @property
+    def dimension(self) -> int:
+        return int(self.fibres.dimensions[0, 0])
+
+    @property
+    def log_volume(self) -> float:
+        return float(self.fibres._log_volumes[0, 0])
+
+    @property
+    def volume(self) -> float:
+        return float(np.exp(self.log_volume))
+
+    def draw(self, draws: npt.NDArray[np.int64], key: int = 1) -> FloatArray:
+        """One point per draw, by number."""
+        none = np.zeros(len(draws), dtype=np.intp)
+        made = Draws(Stream(np.array([[key, 7]], dtype=np.uint64)), none, draws, 1)
+        return self.piece.point_of(none, none, unit(made.words(len(self.piece.reals), 0)), made)
 
 
 def pooled(counts: FloatArray, expected: FloatArray, least: float = 10.0) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reach_kit import flat, ks, random_cases
+from reach_kit import Polytope, flat, ks, random_cases
 from scipy import stats
 
 from budge import Feature, InteractionModel
@@ -19,7 +19,6 @@ from budge.constraints import AdditiveLinkage, DirectionalLinkage, IfThen, Linea
 from budge.distributions import Distribution
 from budge.errors import DrawError, EmptyError, ReachError
 from budge.reach import piece
-from budge.reach.polytope import Polytope
 from budge.reach.prepare import prepare
 
 ALPHA = 1e-4
@@ -163,19 +162,19 @@ def test_a_polytope_that_hit_and_run_cannot_mix_is_an_error_not_a_sample(monkeyp
 
 def test_volumes_of_polytopes_are_those_of_geometry() -> None:
     for d in range(1, 6):
-        found = Polytope.make(np.ones((1, d)), np.ones(1), low=np.zeros(d), high=np.ones(d))
+        found = Polytope(np.ones((1, d)), np.ones(1), low=np.zeros(d), high=np.ones(d))
         assert found.volume == pytest.approx(1 / math.factorial(d))
-    plane = Polytope.make(np.zeros((0, 3)), np.zeros(0), np.ones((1, 3)), np.ones(1), low=np.zeros(3), high=np.ones(3))
+    plane = Polytope(np.zeros((0, 3)), np.zeros(0), np.ones((1, 3)), np.ones(1), low=np.zeros(3), high=np.ones(3))
     assert plane.dimension == 2
     assert plane.volume == pytest.approx(math.sqrt(3) / 2)
-    wide = Polytope.make(np.array([[1.0, 1e-5]]), np.ones(1), low=np.zeros(2), high=np.array([1.0, 1e5]))
+    wide = Polytope(np.array([[1.0, 1e-5]]), np.ones(1), low=np.zeros(2), high=np.array([1.0, 1e5]))
     assert wide.volume == pytest.approx(0.5e5)
-    flat_one = Polytope.make(np.array([[1.0, 1.0], [-1.0, -1.0]]), np.array([1.0, -1.0]), low=np.zeros(2), high=np.ones(2))
+    flat_one = Polytope(np.array([[1.0, 1.0], [-1.0, -1.0]]), np.array([1.0, -1.0]), low=np.zeros(2), high=np.ones(2))
     assert flat_one.dimension == 1
     assert flat_one.volume == pytest.approx(math.sqrt(2))
-    point = Polytope.make(np.array([[1.0, 1.0]]), np.zeros(1), low=np.zeros(2), high=np.ones(2))
+    point = Polytope(np.array([[1.0, 1.0]]), np.zeros(1), low=np.zeros(2), high=np.ones(2))
     assert (point.dimension, point.volume) == (0, 1.0)
-    assert Polytope.make(np.array([[1.0, 1.0]]), np.array([-0.1]), low=np.zeros(2), high=np.ones(2)).empty
+    assert Polytope(np.array([[1.0, 1.0]]), np.array([-0.1]), low=np.zeros(2), high=np.ones(2)).empty
 
 
 # -- mixed parts ----------------------------------------------------------------------------------------------------------

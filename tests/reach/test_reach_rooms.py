@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reach_kit import FloatArray, ks
+from reach_kit import FloatArray, Polytope, ks
 from scipy import stats
 
 from budge.errors import DrawError
 from budge.reach import accept
 from budge.reach.accept import Words, first_accepted, fixed_words
-from budge.reach.polytope import Hull, Polytope
+from budge.reach.polytope import Hull
 from budge.reach.polytopes import Polytopes
 from budge.reach.room import Rooms
 from budge.reach.streams import unit
@@ -39,7 +39,7 @@ def box(d: int, side: float, limit: float, equal: bool = False) -> Rooms:
 
 
 def drawn(rooms: Rooms, n: int, *name: object) -> FloatArray:
-    return rooms.draw(np.zeros(n, dtype=np.int64), np.arange(n), fixed_words("rooms", *name)).points
+    return rooms.draw(np.zeros(n, dtype=np.int64), np.arange(n), fixed_words("rooms", *name))
 
 
 def volume(sides: list[Fraction], rest: Fraction, power: int) -> Fraction:
@@ -190,19 +190,21 @@ def test_an_empty_room_is_known_and_not_drawn() -> None:
         assert rooms.empty[0]
         assert rooms.dimensions[0] == -1
         assert rooms.log_volumes[0] == -math.inf
-        with pytest.raises(ValueError, match="empty"):
-            drawn(rooms, 1)
+    nothing = Polytope(np.ones((1, 3)), np.array([-0.1]), low=np.zeros(3), high=np.ones(3))
+    assert nothing.empty
+    with pytest.raises(ValueError, match="empty"):
+        nothing.draw(np.arange(1))
 
 
 def test_many_rooms_at_once_are_each_drawn_as_if_alone() -> None:
     limits = np.array([0.0, 0.2, 1.0, 1.7, 3.0, 9.0])
     many = Rooms(np.zeros((6, 4)), np.tile([0.5, 1.0, 1.0, 2.0], (6, 1)), np.ones((6, 4)), limits)
     which = np.arange(600) % 6
-    y = many.draw(which, np.arange(600), fixed_words("several")).points
+    y = many.draw(which, np.arange(600), fixed_words("several"))
     for i, limit in enumerate(limits):
         alone = room(np.zeros(4), np.array([0.5, 1.0, 1.0, 2.0]), np.ones(4), limit)
         mine = np.flatnonzero(which == i)
-        np.testing.assert_array_equal(alone.draw(np.zeros(100, dtype=np.int64), mine, fixed_words("several")).points, y[mine])
+        np.testing.assert_array_equal(alone.draw(np.zeros(100, dtype=np.int64), mine, fixed_words("several")), y[mine])
 
 
 def test_what_a_row_says_of_a_form_is_known_where_it_does_not_vary() -> None:
@@ -253,11 +255,12 @@ def test_two_rows_over_12_reals_have_the_law_of_plain_rejection() -> None:
     """Box rejection accepts a few per cent here. 3 checks."""
     rng = np.random.default_rng(6)
     A, b = np.array([[1.0] * 12, [(-1.0) ** j * (1 + j % 3) for j in range(12)]]), np.array([5.2, 1.0])
-    made = Polytope.make(A, b, low=np.zeros(12), high=np.ones(12))
-    assert made.methods == ("tilted",)
-    assert made.exact
-    assert not made.measured
-    mine = made.draw(np.arange(5000), fixed_words("twelve"))
+    made = Polytope(A, b, low=np.zeros(12), high=np.ones(12))
+    hull = made.shapes[0].hull(0)
+    assert hull.method == "tilted"
+    assert hull.is_exact(weighed=False)
+    assert not hull.is_exact(weighed=True)
+    mine = made.draw(np.arange(5000))
     tried = rng.random((400_000, 12))
     theirs = tried[(tried @ A.T <= b).all(axis=1)]
     assert made.log_volume == pytest.approx(math.log(len(theirs) / len(tried)), abs=0.3)
@@ -266,19 +269,20 @@ def test_two_rows_over_12_reals_have_the_law_of_plain_rejection() -> None:
 
 
 def test_a_polytope_falls_into_pieces_that_share_no_row() -> None:
-    """Two budgets over four reals each and a real in no row: three rooms, the volume of each known."""
+    """Two budgets over four reals each and a real with a bound of its own: two rooms and an interval, the volume of each known."""
     A = np.zeros((3, 9))
     A[0, :4], A[1, 4:8], A[2, 8] = 1.0, 1.0, 1.0
-    made = Polytope.make(A, np.array([1.0, 2.0, 0.25]), low=np.zeros(9), high=np.ones(9))
-    assert made.methods == ("room", "room", "room")
+    made = Polytope(A, np.array([1.0, 2.0, 0.25]), low=np.zeros(9), high=np.ones(9))
+    assert [type(shape) for shape in made.shapes] == [Rooms, Rooms]
     assert made.dimension == 9
     assert made.volume == pytest.approx(0.25 / 24 * float(volume([Fraction(1)] * 4, Fraction(2), 4)))
-    y = made.draw(np.arange(5000), fixed_words("pieces"))
+    y = made.draw(np.arange(5000))
     assert ks(y[:, 0], stats.beta(1, 4).cdf) > ALPHA
     assert ks(y[:, 8] * 4, "uniform") > ALPHA
     assert abs(np.corrcoef(y[:, 0], y[:, 4])[0, 1]) * math.sqrt(5000) < 4.5
-    never = Polytope.make(np.ones((1, 3)), np.array([9.0]), low=np.zeros(3), high=np.ones(3))  # a row that cuts nothing
+    never = Polytope(np.ones((1, 3)), np.array([9.0]), low=np.zeros(3), high=np.ones(3))  # a row that cuts nothing
     assert never.volume == pytest.approx(1.0)
+    assert not never.shapes
 
 
 # -- many polytopes -----------------------------------------------------------------------------------------------------------
@@ -297,15 +301,14 @@ def test_many_polytopes_with_the_same_rows_agree_with_each_by_itself(d: int) -> 
     many = Polytopes(A, B)
     assert many.empty[0]
     assert many.dimensions[:3].tolist() == [-1, 0, d - 1]
-    np.testing.assert_allclose(many.draw(np.array([1]), np.full((1, d + 1), 0.3))[0], low[1])
+    np.testing.assert_allclose(many.draw(np.array([1]), np.arange(1), fixed_words("corner"))[0], low[1])
     found = []
     for i in range(3, 60):
         hull = Hull.make(A[2 * d :], B[i, 2 * d :], np.zeros((0, d)), NONE, low=low[i], high=high[i])
         assert (hull is None) == many.empty[i]
         if hull is not None:
-            assert many.volumes[i] == pytest.approx(math.exp(hull.log_volume), rel=1e-9)
-            u = unit(fixed_words("many", i)(np.arange(800), 0, d + 1))
-            mine = many.draw(np.full(800, i), u)
+            assert many.log_volumes[i] == pytest.approx(hull.log_volume, abs=1e-9)
+            mine = many.draw(np.full(800, i), np.arange(800), fixed_words("many", i))
             assert (mine @ A.T <= B[i] + 1e-6).all()
             theirs = hull.draw(np.arange(800), fixed_words("each", i))
             found += [stats.ks_2samp(mine @ way, theirs @ way).pvalue for way in (np.eye(d)[0], np.ones(d))]
@@ -318,9 +321,9 @@ def test_many_polytopes_with_equalities_are_solved_out_first() -> None:
     B = np.array([[1.0, 1, 1, 0, 0, 0], [0.5, 0.5, 0.5, 0, 0, 0], [1.0, 1, 1, 0, 0, 0]])
     many = Polytopes(A, B, np.ones((1, 3)), np.array([[1.0], [1.0], [7.0]]))
     assert many.width == 3
-    np.testing.assert_allclose(many.volumes, [math.sqrt(3) / 2, math.sqrt(3) / 8, 0.0])
+    np.testing.assert_allclose(np.exp(many.log_volumes), [math.sqrt(3) / 2, math.sqrt(3) / 8, 0.0])
     assert many.empty.tolist() == [False, False, True]
-    y = many.draw(np.zeros(5000, dtype=int), unit(fixed_words("plane")(np.arange(5000), 0, 3)))
+    y = many.draw(np.zeros(5000, dtype=int), np.arange(5000), fixed_words("plane"))
     np.testing.assert_allclose(y.sum(axis=1), 1.0)
     assert ks(y[:, 0], stats.beta(1, 2).cdf) > ALPHA
 
@@ -333,23 +336,23 @@ def samplers() -> dict[str, Polytope]:
     A = rng.integers(1, 10, (3, 10)).astype(float)
     ones = np.ones
     return {
-        "shares": Polytope.make(np.zeros((0, 20)), NONE, ones((1, 20)), ones(1), low=np.zeros(20), high=ones(20)),
-        "capped shares": Polytope.make(np.zeros((0, 20)), NONE, ones((1, 20)), ones(1), low=np.zeros(20), high=np.full(20, 0.1)),
-        "50 reals": Polytope.make(ones((1, 50)), np.array([20.0]), low=np.zeros(50), high=ones(50)),
-        "tilted": Polytope.make(A, np.full(3, 16.0), low=np.zeros(10), high=ones(10)),
-        "triangulated": Polytope.make(A[:, :4], np.full(3, 6.0), low=np.zeros(4), high=ones(4)),
+        "shares": Polytope(np.zeros((0, 20)), NONE, ones((1, 20)), ones(1), low=np.zeros(20), high=ones(20)),
+        "capped shares": Polytope(np.zeros((0, 20)), NONE, ones((1, 20)), ones(1), low=np.zeros(20), high=np.full(20, 0.1)),
+        "50 reals": Polytope(ones((1, 50)), np.array([20.0]), low=np.zeros(50), high=ones(50)),
+        "tilted": Polytope(A, np.full(3, 16.0), low=np.zeros(10), high=ones(10)),
+        "triangulated": Polytope(A[:, :4], np.full(3, 6.0), low=np.zeros(4), high=ones(4)),
     }
 
 
 @pytest.mark.parametrize("name", list(samplers()))
 def test_the_first_100_of_200_draws_are_the_draws_of_100(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """To the bit; so is any draw by itself, and with other amounts of memory."""
-    polytope, words = samplers()[name], fixed_words(name)
-    every = polytope.draw(np.arange(200), words)
-    np.testing.assert_array_equal(polytope.draw(np.arange(100), words), every[:100])
-    np.testing.assert_array_equal(polytope.draw(np.array([150, 3]), words), every[[150, 3]])
+    polytope = samplers()[name]
+    every = polytope.draw(np.arange(200))
+    np.testing.assert_array_equal(polytope.draw(np.arange(100)), every[:100])
+    np.testing.assert_array_equal(polytope.draw(np.array([150, 3])), every[[150, 3]])
     for i in range(20):
-        np.testing.assert_array_equal(polytope.draw(np.array([i]), words)[0], every[i])
+        np.testing.assert_array_equal(polytope.draw(np.array([i]))[0], every[i])
     assert len(np.unique(every, axis=0)) == 200
 
 

@@ -1,8 +1,8 @@
 """Reachable points: enumerated exactly, drawn exactly, proved empty.
 
 `prepare` decides for a block of people who is drawn how. `core` lists configurations, `ladder` counts wide whole numbers, `diagram` counts what is too large to
-list; `fibres`, `joint`, `room` and `polytope` hold what is continuous; `piece` draws from all of these by the words of `streams`, and `reacher` puts the
-parts together. `blame` tells why nothing is feasible.
+list; `fibres`, `room` and `polytope` hold what is continuous; `piece` draws from all of these by the words of `streams`, `proposed` draws what is left, and
+`reacher` puts the parts together. `blame` tells why nothing is feasible.
 """
 
 from budge.reach.draw import enumerate_points, sample_blocks, sample_points, set_size

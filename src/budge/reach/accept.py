@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from budge.errors import DrawError
 from budge.reach.streams import Stream, region_of
 
 __all__ = ["Accepted", "Words", "first_accepted", "fixed_words", "shifted", "times", "words_from"]
@@ -31,6 +32,16 @@ class Accepted:
     found: BoolArray
     proposed: int
     accepted: int
+
+    def all_from(self, what: str) -> FloatArray:
+        """Return the points, or raise an error where some were not found."""
+        if self.found.all():
+            return self.points
+        raise DrawError(
+            f"{int((~self.found).sum())} of {len(self.found)} draws from {what} were not accepted",
+            got=f"{self.accepted} of {self.proposed} proposals accepted",
+            remedy="couple fewer continuous features",
+        )
 
 
 def first_accepted(draws: IntArray, words: Words, width: int, propose: Propose, columns: int, most: int = MOST, total: float = np.inf) -> Accepted:

@@ -102,11 +102,10 @@ def _some_cells(parts: Sequence[Formula], m: int, whole: Sequence[str]) -> list[
     """Where one part is known to hold nothing else is asked; elsewhere one cell for each part, without the ones before."""
     settled, open_parts = np.zeros(m, dtype=bool), []
     for part in parts:
-        truth = _known(part, m)
-        if truth is None:
+        if _is_open(part):
             open_parts.append(part)
         else:
-            settled |= truth
+            settled |= np.any([cell.active for cell in cells_of(part, m, whole)], axis=0)
     asked = ~settled
     result: list[Cell] = []
     if asked.any():
@@ -126,22 +125,11 @@ def _some_cells(parts: Sequence[Formula], m: int, whole: Sequence[str]) -> list[
     return [Cell(settled)]
 
 
-def _known(formula: Formula, m: int) -> BoolArray | None:
-    """The truth of a formula that no coordinate enters."""
-    match formula:
-        case Truth(value):
-            return np.array(np.broadcast_to(value, (m,)))
-        case Row(linear, relation):
-            if linear.terms:
-                return None
-            return np.array(np.broadcast_to(compare(relation, linear.const, 0.0, whole=formula.whole), (m,)))
-        case All(parts) | Some(parts):
-            truths = [_known(part, m) for part in parts]
-            if any(t is None for t in truths):
-                return None
-            stacked = np.array([t for t in truths if t is not None]).reshape(len(truths), m)
-            return np.asarray(stacked.all(axis=0) if isinstance(formula, All) else stacked.any(axis=0))
-    return None
+def _is_open(formula: Formula) -> bool:
+    """Return whether some coordinate enters a formula."""
+    if isinstance(formula, All | Some):
+        return any(_is_open(part) for part in formula.parts)
+    return isinstance(formula, Row) and bool(formula.linear.terms)
 
 
 def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
@@ -173,27 +161,10 @@ def both(a: Cell, b: Cell) -> Cell | None:
 
 
 def _contradicts(cell: Cell) -> bool:
-    """Whether rows with one coordinate leave nothing to any configuration: most cells of a long list of cases are like that."""
-    low: dict[str, FloatArray] = {}
-    high: dict[str, FloatArray] = {}
-    for row in cell.rows:
-        if len(row.coefficients) != 1 or row.relation == "!=":
-            continue
-        ((name, c),) = row.coefficients.items()
-        at = row.active & (c != 0)
-        bound = np.divide(-row.constant, c, out=np.zeros_like(c), where=c != 0)
-        if row.relation == "==":
-            upper = lower = at
-        else:
-            upper, lower = at & (c > 0), at & (c < 0)
-        high[name] = np.minimum(high.get(name, np.inf), np.where(upper, bound, np.inf))
-        low[name] = np.maximum(low.get(name, -np.inf), np.where(lower, bound, -np.inf))
-    gone = np.zeros(len(cell.active), dtype=bool)
-    for name in low:
-        slack = 1e-8 * np.maximum(1.0, np.maximum(np.abs(low[name]), np.abs(high[name])))
-        with np.errstate(invalid="ignore"):
-            gone |= low[name] - high[name] > slack
-    return bool((gone | ~cell.active).all())
+    """Return whether rows with one coordinate leave nothing, whatever the box."""
+    ends = np.full(len(cell.active), np.inf)
+    alone = tuple(row for row in cell.rows if len(row.coefficients) == 1)
+    return not has_room(Cell(cell.active, alone), [Coordinate(name, -ends, ends) for name in {name for row in alone for name in row.coefficients}])
 
 
 def joined(cells: Sequence[Cell]) -> list[Cell]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import Constraint, OneHot
-from budge.constraints.links import follows, induced
+from budge.constraints.links import follows
 from budge.errors import DrawError
 from budge.expressions.tolerance import less_equal
 from budge.features import Feature
@@ -58,17 +58,15 @@ class Core:
     action: dict[str, FloatArray] = field(default_factory=dict)
     change: dict[str, FloatArray] = field(default_factory=dict)
     folded: bool = False  # several own actions may lead to one change: twins must be dropped
-    _x: dict[str, FloatArray] = field(default_factory=dict)
+    x: Mapping[str, FloatArray] = field(init=False)  # where the person of each row stands
+
+    def __post_init__(self) -> None:
+        self.x = _Spread(self.starts.x, self.who)
 
     @property
     def size(self) -> int:
         """Number of rows."""
         return len(self.who)
-
-    @property
-    def x(self) -> Mapping[str, FloatArray]:
-        """Where the person of each row stands."""
-        return _Spread(self.starts.x, self.who, self._x)
 
     def each(self, column: FloatArray) -> FloatArray:
         """Return a column of people as a column of rows."""
@@ -83,7 +81,7 @@ class Core:
                     shared[id(column)] = column[rows]
                 columns[name] = shared[id(column)]
         self.who = self.who[rows]
-        self._x.clear()
+        self.x = _Spread(self.starts.x, self.who)
 
     def keep(self, good: npt.NDArray[np.bool_]) -> None:
         """Keep the rows that are good."""
@@ -91,22 +89,16 @@ class Core:
             self.take(np.asarray(np.broadcast_to(good, (self.size,))))
 
 
-class _Spread(Mapping[str, FloatArray]):
+class _Spread(dict[str, FloatArray]):
     """Columns of people, read as columns of rows, each made when it is first asked for."""
 
-    def __init__(self, columns: Mapping[str, FloatArray], who: IntArray, made: dict[str, FloatArray]) -> None:
-        self._columns, self._who, self._made = columns, who, made
+    def __init__(self, columns: Mapping[str, FloatArray], who: IntArray) -> None:
+        super().__init__()
+        self._columns, self._who = columns, who
 
-    def __getitem__(self, name: str) -> FloatArray:
-        if name not in self._made:
-            self._made[name] = self._columns[name][self._who]
-        return self._made[name]
-
-    def __iter__(self) -> Any:
-        return iter(self._columns)
-
-    def __len__(self) -> int:
-        return len(self._columns)
+    def __missing__(self, name: str) -> FloatArray:
+        self[name] = self._columns[name][self._who]
+        return self[name]
 
 
 def listed_values(feature: Feature) -> FloatArray | None:
@@ -142,11 +134,14 @@ def has_gaps(starts: Starts, name: str) -> bool:
     )
 
 
-def change_interval(core: Core, name: str, unknown: Iterable[str] = ()) -> tuple[FloatArray, FloatArray]:
-    """Return the lowest and the highest change of a feature for each row, given its sources' own actions (their whole range where unknown)."""
+def change_interval(core: Core, name: str, unknown: Iterable[str] = (), own: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Return the lowest and the highest change of a feature for each row, given its sources' own actions (their whole range where unknown).
+
+    With `own` its own action is known, too.
+    """
     starts, part = core.starts, core.starts.part
     feature, links = part.by_name[name], part.links.get(name, ())
-    low, high = core.each(starts.down[name]), core.each(starts.up[name])
+    low, high = (core.each(starts.down[name]), core.each(starts.up[name])) if own is None else (own, own)
     if not links:
         return low, high
     for link in links:
@@ -310,16 +305,9 @@ def _extend_told(core: Core, feature: Feature, told: bool, each: int) -> None:
     """Cross a linked target with each of its own actions; its change follows, or is spread over what is induced."""
     starts, name, links = core.starts, feature.name, core.starts.part.links[feature.name]
     core.action[name] = _spread(core, core.each(starts.down[name]), core.each(starts.up[name]), each)
-    least, high = induced(name, links, core.x, core.action)
-    if told:
-        core.change[name] = core.action[name] + least
-    else:
-        ends = (core.action[name] + least, core.action[name] + high)
-        if links[0].on_exceed == "clip" and name not in starts.gone:
-            floor, ceiling = (core.each(end) for end in starts.reach(feature))
-            ends = (np.clip(ends[0], floor, ceiling), np.clip(ends[1], floor, ceiling))
-        core.change[name] = _spread(core, np.ceil(ends[0] - 1e-9), np.floor(ends[1] + 1e-9), each)
-        core.folded = True
+    low, high = change_interval(core, name, own=core.action[name])
+    core.change[name] = np.array(low) if told else _spread(core, np.ceil(low - 1e-9), np.floor(high + 1e-9), each)
+    core.folded |= not told
     core.keep(np.asarray(follows(feature, links, core.x, core.action, core.change)))
 
 

@@ -215,14 +215,12 @@ def build(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[T
     if not any(s.slopes for s in sums):
         tries = tries[:1]
     tries.sort(key=lambda made: made[0])
-    for last, (_, order, rows) in enumerate(tries, start=1):
+    for _, order, rows in tries[:-1]:
         try:
-            levels, ends = _compile(order, rows, tables, [v.name for v in kept])
-            return Diagram(tuple(kept), _pruned(levels, ends), ends)
+            return _compile(kept, order, rows, tables)
         except TooManyStatesError:
-            if last == len(tries):
-                raise
-    raise AssertionError  # pragma: no cover
+            pass
+    return _compile(kept, *tries[-1][1:], tables)
 
 
 def _steepest(variables: Sequence[Variable], sums: Sequence[Sum]) -> dict[str, int]:
@@ -243,21 +241,13 @@ def _restricted(
         if len(table.scope) == 1:
             good[table.scope[0]] &= table.truth
     kept = [v.keep(good[v.name]) for v in variables]
-    rows = [
-        Sum(
-            {n: np.asarray(t, dtype=np.int64)[good[n]] for n, t in s.terms.items()},
-            s.relation,
-            int(s.constant),
-            {n: int(c) for n, c in s.slopes.items() if c},
-        )
-        for s in sums
-    ]
+    rows = [replace(s, terms={n: t[good[n]] for n, t in s.terms.items()}) for s in sums]
     rules = [Table(t.scope, t.truth[np.ix_(*(good[n] for n in t.scope))]) for t in tables if len(t.scope) > 1]
     return kept, rows, rules
 
 
 def _check(variables: Sequence[Variable], sums: Sequence[Sum]) -> None:
-    """Raise where a sum may pass 2^62, or where weights meet classes of several values in a row."""
+    """Raise where a sum may pass 2^62."""
     by_name = {v.name: v for v in variables}
     for s in sums:
         most = abs(s.constant)
@@ -266,8 +256,6 @@ def _check(variables: Sequence[Variable], sums: Sequence[Sum]) -> None:
             most += int(np.abs(term).max()) + (abs(s.slopes.get(name, 0)) << reach)
         if most >= LARGEST:
             raise TooManyStatesError("a row holds numbers beyond 2^62")
-    if any(v.weight is not None and (v.size > 1).any() for v in variables):
-        raise ValueError("a class with a weight holds one value")
 
 
 def _in_bits(ordered: Sequence[Variable], sums: Sequence[Sum], by_bit: bool) -> tuple[float, list[Variable], list[Sum]]:
@@ -458,12 +446,12 @@ class _Residual:
         return cut - (cut - least) % step if step > 1 else cut, left >= least
 
 
-def _compile(steps: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Table], names: Sequence[str]) -> tuple[list[Level], int]:
-    """Return the levels in the order of the steps, and how many states end it: 1, or 0 where there is no solution.
+def _compile(variables: Sequence[Variable], steps: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Table]) -> Diagram:
+    """Return the diagram with its levels in the order of the steps: variables, or bits of them.
 
     The columns of a state are residuals, masks of classes, and numbers in longer rules.
     """
-    place = {step.name: i for i, step in enumerate(steps)}
+    place, number = ({step.name: i for i, step in enumerate(some)} for some in (steps, variables))
     rows = {("row", r): _Residual(s, place, len(steps)) for r, s in enumerate(sums)}
     pairs, longer = _rules(steps, tables, place)
     same: dict[tuple[str, int], int] = {}  # columns that are equal in all states
@@ -512,12 +500,11 @@ def _compile(steps: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[Ta
         start = np.zeros(states + 1, dtype=np.int64)
         np.cumsum(np.bincount(source, minlength=states), out=start[1:])
         weight = None if step.weight is None else np.array(step.weight, dtype=object)
-        variable = names.index(step.name.partition(BIT)[0])
-        levels.append(Level(variable, step.low, step.size, weight, start, label.astype(np.int32), to.astype(np.int32)))
+        levels.append(Level(number[step.name.partition(BIT)[0]], step.low, step.size, weight, start, label.astype(np.int32), to.astype(np.int32)))
         states = int(to.max(initial=-1)) + 1
         if states > MOST_STATES:
             raise TooManyStatesError(f"{states:,} states at level {i} of {len(steps)}")
-    return levels, states
+    return Diagram(tuple(variables), _pruned(levels, states), states)
 
 
 def _rules(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,11 @@ import numpy.typing as npt
 
 from budge.errors import DrawError
 from budge.expressions import compare
-from budge.reach.accept import Words
+from budge.reach.accept import Words, shifted
 from budge.reach.cells import Box, Half
-from budge.reach.joint import Joint
+from budge.reach.polytope import Hulls
+from budge.reach.polytopes import Polytopes
+from budge.reach.room import Rooms
 from budge.reach.starts import distinct
 from budge.reach.streams import unit
 from budge.reach.viable import Viable, viable
@@ -21,7 +24,7 @@ from budge.reach.viable import Viable, viable
 if TYPE_CHECKING:
     from budge.reach.piece import Draws, Piece
 
-__all__ = ["CELL", "COUPLED", "Fibres", "between", "not_positive"]
+__all__ = ["CELL", "COUPLED", "Fibres", "Joint", "between", "not_positive"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -42,66 +45,38 @@ class Fibres:
             Box(box.low, box.high, box.exists, *(tuple(r for r in rows if set(r.coefficients) <= ours) for rows in (box.coupled, box.strict)))
             for box in piece.boxes
         ]
-        self.joints = [self._joints(box) for box in self.boxes]
-        self.there = [self._there(box, joints) for box, joints in zip(self.boxes, self.joints)]  # which rows have a point in each cell
+        self.joints = [_joints(box, self.names, piece.who, ", ".join(piece.names)) for box in self.boxes]
+        self.joined = [np.zeros(box.low.shape, dtype=bool) for box in self.boxes]  # which coordinates of each row rows couple
+        for joined, joints in zip(self.joined, self.joints):
+            for joint in joints:
+                joined[np.ix_(joint.rows, joint.places)] = True
+        self.there = [self._there(*cell) for cell in zip(self.boxes, self.joints, self.joined)]  # which rows have a point in each cell
         self._check_logs()
 
-    def _joints(self, box: Box) -> list[tuple[IntArray, Joint]]:
-        """Return the rows in which the same coordinates are coupled in the same way, and what is open to these coordinates there.
-
-        Under one row that is the same for whoever is there. Under several, polytopes share what is learnt of them: by person, so that it does not
-        depend on who else is there.
-        """
-        if not box.coupled:
-            return []
-        marks = [row.active & (c != 0) for row in box.coupled for c in row.coefficients.values()]
-        several = np.sum([row.active for row in box.coupled], axis=0) > 1
-        owner = np.where(several, self.piece.who + 1, 0).astype("<u8")
-        which, first = distinct(np.hstack([np.packbits(np.array(marks), axis=0).T, owner[:, None].view(np.uint8)]))
-        found = []
-        for group, at in enumerate(first.tolist()):
-            rows = np.flatnonzero((which == group) & box.exists)
-            halves = []
-            for row in box.coupled:
-                used = {name: c[rows] for name, c in row.coefficients.items() if c[at] != 0}
-                if row.active[at] and used:
-                    halves.append(Half(used, row.constant[rows], row.relation, np.ones(len(rows), dtype=bool), row.even))
-            if halves and len(rows):
-                among = np.ones(len(rows), dtype=bool)
-                found.append((rows, Joint(halves, self.names, box.low[rows], box.high[rows], among, ", ".join(self.piece.names))))
-        return found
-
-    def _there(self, box: Box, joints: Sequence[tuple[IntArray, Joint]]) -> BoolArray:
+    def _there(self, box: Box, joints: Sequence[Joint], joined: BoolArray) -> BoolArray:
         """Return which rows have a point in a cell."""
         exists = box.exists.copy()
-        for rows, joint in joints:
-            exists[rows] = joint.exists
+        for joint in joints:
+            exists[joint.rows] &= ~joint.shape.empty
         for row in box.strict:
-            exists &= ~self._blocked(row, box, joints, exists)
+            exists &= ~self._blocked(row, box, joints, joined, exists)
         return exists
 
-    def _blocked(self, row: Half, box: Box, joints: Sequence[tuple[IntArray, Joint]], exists: BoolArray) -> BoolArray:
+    def _blocked(self, row: Half, box: Box, joints: Sequence[Joint], joined: BoolArray, exists: BoolArray) -> BoolArray:
         """Return where a row that leaves out a boundary leaves out all that there is: nothing in it can vary."""
         value, asked = row.constant.copy(), row.active & exists
-        joint_of = np.full(len(exists), -1)
-        spot = np.zeros(len(exists), dtype=np.intp)
-        for number, (rows, _) in enumerate(joints):
-            joint_of[rows], spot[rows] = number, np.arange(len(rows))
+        slopes = np.zeros(box.low.shape)
         for name, c in row.coefficients.items():
-            j = self.names.index(name)
-            apart = np.ones(len(exists), dtype=bool)
-            for rows, joint in joints:
-                apart[rows] = j not in joint.places
-            value = np.where(apart, value + c * (box.low[:, j] + box.high[:, j]) / 2, value)
-            asked &= ~(apart & (c != 0) & self._wide(box, j))
-        for at in np.flatnonzero(asked & (joint_of >= 0)).tolist():
-            joint = joints[joint_of[at]][1]
-            slope = np.array([row.coefficients[self.names[j]][at] if self.names[j] in row.coefficients else 0.0 for j in joint.places])
-            found = joint.value(int(spot[at]), slope) if slope.any() else 0.0
-            if found is None:
-                asked[at] = False
-            else:
-                value[at] += found
+            slopes[:, self.names.index(name)] = c
+        for j in np.flatnonzero(slopes.any(axis=0)):
+            value = np.where(joined[:, j], value, value + slopes[:, j] * (box.low[:, j] + box.high[:, j]) / 2)
+            asked &= joined[:, j] | (slopes[:, j] == 0) | ~self._wide(box, int(j))
+        for joint in joints:
+            mine = slopes[np.ix_(joint.rows, joint.places)]
+            for at in np.flatnonzero(asked[joint.rows] & mine.any(axis=1)).tolist():
+                found = joint.shape.value(at, mine[at])
+                asked[joint.rows[at]] = found is not None
+                value[joint.rows[at]] += found or 0.0
         return np.asarray(asked & ~compare(row.relation, value, 0.0))
 
     @staticmethod
@@ -123,7 +98,7 @@ class Fibres:
     @property
     def coupled(self) -> bool:
         """Whether rows couple coordinates somewhere."""
-        return any(self.joints)
+        return any(box.coupled for box in self.boxes)
 
     @property
     def exists(self) -> BoolArray:
@@ -137,17 +112,10 @@ class Fibres:
         """Dimension of each cell and row; -1 where there is none."""
         found = np.full((len(self.boxes), len(self.piece.who)), -1)
         for i, (box, there) in enumerate(zip(self.boxes, self.there)):
-            dimension = np.sum([self._wide(box, j) & ~self._joined(i, j) for j in self.mine], axis=0)
-            for rows, joint in self.joints[i]:
-                dimension[rows] += joint.dimensions
+            dimension = np.sum([self._wide(box, j) & ~self.joined[i][:, j] for j in self.mine], axis=0)
+            for joint in self.joints[i]:
+                dimension[joint.rows] += joint.shape.dimensions
             found[i] = np.where(there, dimension, -1)
-        return found
-
-    def _joined(self, i: int, j: int) -> BoolArray:
-        """Return in which rows of a cell a coordinate is coupled."""
-        found = np.zeros(len(self.piece.who), dtype=bool)
-        for rows, joint in self.joints[i]:
-            found[rows] = j in joint.places
         return found
 
     @cached_property
@@ -157,15 +125,21 @@ class Fibres:
         for i, (box, there) in enumerate(zip(self.boxes, self.there)):
             logs = np.zeros(len(there))
             for j in self.mine:
-                free, origin = self._wide(box, j) & ~self._joined(i, j), self.piece.coordinates[j].log_from
+                free, origin = self._wide(box, j) & ~self.joined[i][:, j], self.piece.coordinates[j].log_from
                 with np.errstate(divide="ignore", invalid="ignore"):
                     wide = box.high[:, j] - box.low[:, j]
                     if origin is not None:  # a density of 1/value has the logarithm as its volume
                         wide = np.log((origin + box.high[:, j]) / (origin + box.low[:, j]))
                     logs += np.where(free, np.log(wide), 0.0)
-            for rows, joint in self.joints[i]:
-                logs[rows] += joint.log_volumes
+            for joint in self.joints[i]:
+                logs[joint.rows] += joint.shape.log_volumes
             found[i] = np.where(there, logs, -np.inf)
+        if np.isnan(found).any():
+            raise DrawError(
+                f"the volume of what rows leave open to {len(self.mine)} continuous features is not known",
+                where=f"part {', '.join(self.piece.names)}",
+                remedy="couple fewer continuous features",
+            )
         return found
 
     @cached_property
@@ -178,10 +152,14 @@ class Fibres:
         """Which rows are drawn by a chain, weighed by an estimate, or stand beside rows that were dropped undecided."""
         weighed = self.piece.measure == "volume" or len(self.boxes) > 1
         found = self.viable.dropped[self.piece.who] > 0
-        for joints in self.joints:
-            for rows, joint in joints:
-                found[rows] |= joint.approximate(weighed)
+        for rows, hulls in self._hulls:
+            found[rows] |= hulls.approximate(weighed)
         return found
+
+    @property
+    def _hulls(self) -> list[tuple[IntArray, Hulls]]:
+        """The polytopes that are looked at one by one."""
+        return [(joint.rows, joint.shape) for joints in self.joints for joint in joints if isinstance(joint.shape, Hulls)]
 
     def weight_by_volume(self, who: IntArray, people: int) -> FloatArray:
         """Return the volume of each row in the highest dimension that its person has, up to a factor of the person."""
@@ -204,12 +182,12 @@ class Fibres:
     @property
     def method(self) -> str:
         """How coupled coordinates are drawn."""
-        return "polytope" if all(joint.exact for joints in self.joints for _, joint in joints) else "hit-and-run (approximate)"
+        return "hit-and-run (approximate)" if any(hulls.chains for _, hulls in self._hulls) else "polytope"
 
     @property
     def note(self) -> str:
         """What is approximate: how chains were seen to mix where that took longest, and how many rows were dropped."""
-        walked = [mixing for joints in self.joints for _, joint in joints for mixing in joint.mixings]
+        walked = [mixing for _, hulls in self._hulls for mixing in hulls.chains]
         chains = [str(max(walked, key=lambda mixing: mixing.steps))] if walked else []
         return "; ".join([*chains, *([str(self.viable)] if self.viable.dropped.any() else [])])
 
@@ -222,10 +200,9 @@ class Fibres:
         for i, box in enumerate(self.boxes):
             mine = np.flatnonzero(which == i)
             point[mine] = box.low[rows[mine]]
-            for own, joint in self.joints[i]:
-                spot = np.searchsorted(own, rows[mine])
-                inside = (spot < len(own)) & (own[np.minimum(spot, len(own) - 1)] == rows[mine])
-                for k, at in zip(mine[inside].tolist(), spot[inside].tolist()):
+            for joint in self.joints[i]:
+                spot, inside = _found(joint.rows, rows[mine])
+                for k, at in zip(mine[inside].tolist(), spot.tolist()):
                     point[k, joint.places] = joint.point(at)
         return point
 
@@ -241,13 +218,19 @@ class Fibres:
             for j in self.mine:
                 number, origin = uniform[mine, self.piece.reals.index(j)], self.piece.coordinates[j].log_from
                 point[mine, j] = between(box.low[at, j], box.high[at, j], number, None if origin is None else origin[at])
-            for own, joint in self.joints[i]:
-                spot = np.minimum(np.searchsorted(own, at), len(own) - 1)
-                inside = np.flatnonzero(own[spot] == at)
+            for joint in self.joints[i]:
+                spot, inside = _found(joint.rows, at)
                 here = inside if which is None else np.asarray(mine)[inside]
                 words: Words = lambda some, attempt, width: draws.take(some).words(width, COUPLED + attempt)  # noqa: E731
                 if len(here):
-                    point[np.ix_(here, joint.places)] = joint.draw(spot[inside], here, words)
+                    point[np.ix_(here, joint.places)] = joint.draw(spot, here, words)
+
+
+def _found(own: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
+    """Return which of the rows are among our own (ascending), by their places there and here."""
+    spot = np.minimum(np.searchsorted(own, rows), len(own) - 1)
+    inside = np.flatnonzero(own[spot] == rows)
+    return spot[inside], inside
 
 
 def between(low: FloatArray, high: FloatArray, uniform: FloatArray, log_from: FloatArray | None = None) -> FloatArray:
@@ -265,3 +248,86 @@ def not_positive(name: str, least: float) -> DrawError:
     return DrawError(
         "a log distribution needs values above 0", where=f"feature {name}", got=f"values from {least:g} on", remedy="raise its lower bound above 0"
     )
+
+
+# -- what rows couple -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Joint:
+    """What rows leave open to the coordinates in some places of the box; the shape has one entry per configuration in `rows`."""
+
+    rows: IntArray
+    places: IntArray
+    shape: Rooms | Polytopes | Hulls
+    number: int  # among those of the same configurations
+
+    def draw(self, at: IntArray, draws: IntArray, words: Words) -> FloatArray:
+        """Return one point of entry at[i] for draw draws[i]."""
+        if self.shape.empty[at].any():
+            raise ValueError("what is empty has no points")
+        return self.shape.draw(at, draws, shifted(words, self.number))
+
+    def point(self, at: int) -> FloatArray:
+        """Return the point of an entry in which nothing is open."""
+        values = [self.shape.value(at, way) for way in np.eye(len(self.places))]
+        return np.array([np.nan if value is None else value for value in values])
+
+
+def _joints(box: Box, names: Sequence[str], who: IntArray, label: str) -> list[Joint]:
+    """Return the coordinates that hang together by rows, and the configurations in which they do; rows that cut nothing off are left out.
+
+    Under one row that is the same for whoever is there. Under several, polytopes share what is learnt of them: by person, so that it does not
+    depend on who else is there.
+    """
+    live = [(row, row.active & box.exists & _cuts(row, box, names)) for row in box.coupled]
+    if not live:
+        return []
+    which, first = distinct(np.packbits([on & (c != 0) for row, on in live for c in row.coefficients.values()], axis=0).T)
+    found = []
+    for group, at in enumerate(first.tolist()):
+        rows = np.flatnonzero((which == group) & box.exists)
+        used = [(row, {name for name, c in row.coefficients.items() if c[at] != 0}) for row, on in live if on[at]]
+        for number, (scope, some) in enumerate(_components(used)):
+            places = np.array([j for j, name in enumerate(names) if name in scope], dtype=np.intp)
+            owner = who[rows] if len(some) > 1 else np.zeros(len(rows))
+            for mine in (rows[owner == person] for person in np.unique(owner)):
+                found.append(Joint(mine, places, _shape(some, [names[j] for j in places], mine, box.low, box.high, places, label), number))
+    return found
+
+
+def _cuts(row: Half, box: Box, names: Sequence[str]) -> BoolArray:
+    """Return where a row leaves out some of the box."""
+    most = row.constant.copy()
+    for name, c in row.coefficients.items():
+        j = names.index(name)
+        most += np.maximum(c * box.low[:, j], c * box.high[:, j])
+    return np.asarray((most > 0) | (row.relation == "=="))
+
+
+def _components(rows: Sequence[tuple[Half, set[str]]]) -> list[tuple[set[str], list[Half]]]:
+    """Return rows that hang together by what they use, with all that they use."""
+    found: list[tuple[set[str], list[Half]]] = []
+    for row, names in rows:
+        near = [part for part in found if part[0] & names]
+        found = [part for part in found if not part[0] & names]
+        found.append((names.union(*(scope for scope, _ in near)), [half for _, some in near for half in some] + [row]))
+    return found
+
+
+def _shape(
+    halves: Sequence[Half], names: Sequence[str], rows: IntArray, low: FloatArray, high: FloatArray, places: IntArray, label: str
+) -> Rooms | Polytopes | Hulls:
+    """Return what some rows leave open to some coordinates in some configurations."""
+    low, high = low[np.ix_(rows, places)], high[np.ix_(rows, places)]
+    equal = np.array([row.relation == "==" for row in halves])
+    nothing = np.zeros(len(halves[0].constant))
+    slopes = np.stack([[row.coefficients.get(name, nothing)[rows] for name in names] for row in halves]).transpose(2, 0, 1)
+    limits = np.stack([-row.constant[rows] for row in halves], axis=1)
+    if len(equal) == 1:
+        return Rooms(low, high, slopes[:, 0], limits[:, 0], bool(equal[0]))
+    k = len(places)
+    if all(row.even for row in halves) and Polytopes.fits(int((~equal).sum()) + 2 * k, max(k - int(equal.sum()), 1)):
+        A, B = np.vstack([slopes[0, ~equal], np.eye(k), -np.eye(k)]), np.hstack([limits[:, ~equal], high, -low])
+        return Polytopes(A, B, slopes[0, equal], limits[:, equal])
+    return Hulls(slopes, limits, equal, low, high, label)

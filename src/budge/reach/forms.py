@@ -46,13 +46,9 @@ class Forms:
         """The names that it couples."""
         return self._scopes[id(constraint)]
 
-    def fixed(self, constraint: Constraint) -> Formula | None:
-        """The constraint as rows that are the same for everybody, if it has such."""
-        return self._fixed.get(id(constraint))
-
     def row(self, constraint: Constraint) -> LinearRow | None:
         """The constraint as one linear row that is the same for everybody, if it is that."""
-        formula = self.fixed(constraint)
+        formula = self._fixed.get(id(constraint))
         if not isinstance(formula, Row):
             return None
         values: dict[str, float] = {}
@@ -66,7 +62,7 @@ class Forms:
         self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None
     ) -> Formula | None:
         """The constraint as rows at x (one start, or one for each row); None where it is not linear even with what is known put in."""
-        fixed, scope = self.fixed(constraint), self.scope(constraint)
+        fixed, scope = self._fixed.get(id(constraint)), self.scope(constraint)
         # a missing value is known: a comparison with it is not true, and neither is its opposite
         gone = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
         if fixed is not None and not gone:

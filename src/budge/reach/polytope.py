@@ -1,8 +1,8 @@
-"""Uniform draws from a bounded polytope: in pieces that share no row, each by the simplest law that is exact.
+"""Uniform draws from bounded polytopes under several rows, each by the simplest law that is exact.
 
-A piece is a box cut by one row (`room`, any dimension), or several rows: a point, an interval, up to `EXACT` dimensions a triangulation, beyond
-that tilted proposals where they accept enough (`tilted`), else hit-and-run (`walks`), which is approximate. Coordinates are scaled to their box;
-equalities and thin directions are solved out by an orthonormal basis of what they leave open.
+A polytope is a point, an interval, up to `EXACT` dimensions a triangulation, beyond that tilted proposals where they accept enough (`tilted`), else
+hit-and-run (`walks`), which is approximate. Coordinates are scaled to their box; equalities and thin directions are solved out by an orthonormal basis
+of what they leave open.
 """
 
 from __future__ import annotations
@@ -10,176 +10,97 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
 from budge.program.lp import argmin, least, span
-from budge.reach.accept import Words, first_accepted, shifted, times
-from budge.reach.room import SLACK, THIN, Rooms
+from budge.reach.accept import Words, first_accepted, times
+from budge.reach.room import SLACK, THIN
 from budge.reach.streams import unit
 from budge.reach.tilted import Side, Span, Tilted, tilted
 from budge.reach.walks import Mixing, mixing_of, walk
 
-__all__ = ["Hull", "Polytope", "mixed", "spacings"]
+__all__ = ["Hull", "Hulls", "mixed", "solved", "spacings"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 ENOUGH = 2.0**-11  # share of tilted proposals accepted from which they are used
+MOST = 20_000  # polytopes whose emptiness is decided one by one
 EXACT = 5  # dimensions up to which a triangulation is cheap
 
 
-class _Piece(Protocol):
-    """Coordinates that share no row with others."""
+class Hulls:
+    """Polytopes of any rows, one by one: ``slopes[i] · y <= limits[i]``, or ``==`` where that is said, within a box."""
 
-    @property
-    def dimension(self) -> int: ...
-    @property
-    def method(self) -> str: ...
-    @property
-    def measured(self) -> bool: ...
-    @property
-    def log_volume(self) -> float: ...
-    def draw(self, draws: IntArray, words: Words) -> FloatArray: ...
-    def value(self, slope: FloatArray) -> float | None: ...
+    def __init__(self, slopes: FloatArray, limits: FloatArray, equal: BoolArray, low: FloatArray, high: FloatArray, label: str) -> None:
+        self.slopes, self.limits, self.equal, self.low, self.high, self.label = slopes, limits, equal, low, high, label
+        self._made: dict[bytes, Hull | None] = {}
 
+    def _make(self, i: int) -> Hull | None:
+        rows, limits, same = self.slopes[i], self.limits[i], self.equal
+        parts = [rows[~same], limits[~same], rows[same], limits[same], self.low[i], self.high[i]]
+        key = b"|".join(part.tobytes() for part in parts)
+        if key not in self._made:
+            self._made[key] = Hull.make(*parts[:4], low=parts[4], high=parts[5])
+        return self._made[key]
 
-@dataclass(frozen=True)
-class Polytope:
-    """``{r : A r <= b, E r = e, low <= r <= high}``.
+    def hull(self, i: int) -> Hull:
+        """Return one polytope, which is not empty."""
+        found = self._make(i)
+        assert found is not None
+        return found
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from budge.reach.accept import fixed_words
-    >>> triangle = Polytope.make(np.array([[1.0, 1.0]]), np.array([1.0]), low=np.zeros(2), high=np.ones(2))
-    >>> round(triangle.volume, 12), triangle.dimension
-    (0.5, 2)
-    >>> bool((triangle.draw(np.arange(100), fixed_words("example")).sum(axis=1) <= 1 + 1e-12).all())
-    True
-    """
+    @cached_property
+    def empty(self) -> BoolArray:
+        """Which have no point; where the middle of the box is one, that is not computed."""
+        ends = np.stack([self.slopes * self.low[:, None, :], self.slopes * self.high[:, None, :]])
+        fewest, most, middle = ends.min(axis=0).sum(axis=2), ends.max(axis=0).sum(axis=2), ends.mean(axis=0).sum(axis=2)
+        scale = SLACK * np.maximum(1.0, np.maximum(np.abs(self.limits), np.abs(ends).max(axis=(0, 3))))
+        result = ((fewest > self.limits + scale) | (self.equal & (most < self.limits - scale))).any(axis=1)
+        sure = (~self.equal & (middle < self.limits - scale)).all(axis=1)
+        doubtful = np.flatnonzero(~result & ~sure)
+        if len(doubtful) > MOST:
+            raise DrawError(
+                f"{len(doubtful)} configurations each leave a polytope open",
+                where=f"part {self.label}",
+                remedy="declare some whole-numbered features real, or narrow their bounds",
+            )
+        result[doubtful] = [self._make(i) is None for i in doubtful.tolist()]
+        return np.asarray(result)
 
-    places: tuple[IntArray, ...]  # the coordinates of each piece
-    pieces: tuple[_Piece, ...]
-    coordinates: int
-    empty: bool = False
+    @cached_property
+    def dimensions(self) -> IntArray:
+        """Dimension of each; -1 where it is empty."""
+        return np.array([-1 if gone else self.hull(i).dimension for i, gone in enumerate(self.empty)], dtype=np.int64)
 
-    @classmethod
-    def make(
-        cls, A: FloatArray, b: FloatArray, E: FloatArray | None = None, e: FloatArray | None = None, *, low: FloatArray, high: FloatArray
-    ) -> Polytope:
-        """Return the polytope of rows, equalities and a box."""
-        k = len(low)
-        rows = np.vstack([np.reshape(A, (-1, k)), np.zeros((0, k)) if E is None else np.reshape(E, (-1, k))])
-        limits = np.concatenate([np.ravel(b), np.zeros(0) if e is None else np.ravel(e)]).astype(float)
-        equal = np.arange(len(rows)) >= len(np.reshape(A, (-1, k)))
-        box = _boxed(rows, limits, equal, np.asarray(low, dtype=float), np.asarray(high, dtype=float))
-        if box is None:
-            return cls((), (), k, empty=True)
-        low, high, kept = box
-        places, pieces = [], []
-        for columns, mine in _components(rows[kept]):
-            here = np.flatnonzero(kept)[mine]
-            a, c, same = rows[np.ix_(here, columns)], limits[here], equal[here]
-            piece: _Piece | None
-            if len(here) <= 1:
-                piece = _Room.of(a, c, bool(same.any()), low[columns], high[columns])
-            else:
-                piece = Hull.make(a[~same], c[~same], a[same], c[same], low=low[columns], high=high[columns])
-            if piece is None:
-                return cls((), (), k, empty=True)
-            places.append(columns)
-            pieces.append(piece)
-        return cls(tuple(places), tuple(pieces), k)
+    @cached_property
+    def log_volumes(self) -> FloatArray:
+        """Logarithm of the volume of each within its own affine hull; not a number where it is not known."""
+        return np.array([-math.inf if gone else self.hull(i).log_volume for i, gone in enumerate(self.empty)])
 
-    @property
-    def dimension(self) -> int:
-        """Number of free coordinates."""
-        return sum(piece.dimension for piece in self.pieces)
+    def value(self, i: int, slope: FloatArray) -> float | None:
+        """Return ``slope · y`` where it is the same everywhere in polytope i, else None."""
+        return self.hull(i).value(slope)
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """How its pieces are drawn."""
-        return tuple(piece.method for piece in self.pieces)
-
-    @property
-    def measured(self) -> bool:
-        """Whether its volume is computed, not estimated."""
-        return all(piece.measured for piece in self.pieces)
-
-    @property
-    def exact(self) -> bool:
-        """Whether draws are independent and exactly uniform."""
-        return "chain" not in self.methods
-
-    @property
-    def mixings(self) -> list[Mixing]:
-        """How chains walk it, where that is how it is drawn."""
-        return [piece.mixing for piece in self.pieces if isinstance(piece, Hull) and piece.method == "chain"]
-
-    @property
-    def log_volume(self) -> float:
-        """Logarithm of the volume within its own affine hull; of a point: 0."""
-        return -math.inf if self.empty else sum(piece.log_volume for piece in self.pieces)
-
-    @property
-    def volume(self) -> float:
-        """Volume within its own affine hull; of a point: 1."""
-        return math.exp(self.log_volume)
-
-    def draw(self, draws: IntArray, words: Words) -> FloatArray:
-        """Return one point per draw."""
-        if self.empty:
-            raise ValueError("an empty polytope has no points")
-        points = np.empty((len(draws), self.coordinates))
-        for number, (columns, piece) in enumerate(zip(self.places, self.pieces)):
-            points[:, columns] = piece.draw(draws, shifted(words, number))
+    def draw(self, which: IntArray, draws: IntArray, words: Words) -> FloatArray:
+        """Return one point of polytope which[i] for draw draws[i]."""
+        points = np.empty((len(which), self.low.shape[1]))
+        for i in np.unique(which).tolist():
+            mine = np.flatnonzero(which == i)
+            points[mine] = self.hull(i).draw(draws[mine], words)
         return points
 
-    def value(self, slope: FloatArray) -> float | None:
-        """Return ``slope · r`` where it is the same everywhere in the polytope, else None."""
-        found = [piece.value(slope[columns]) for columns, piece in zip(self.places, self.pieces)]
-        known = [value for value in found if value is not None]
-        return sum(known) if len(known) == len(found) else None
-
-
-@dataclass(frozen=True)
-class _Room:
-    """A box cut by one row, or by none."""
-
-    room: Rooms
-
-    @classmethod
-    def of(cls, slope: FloatArray, limit: FloatArray, equal: bool, low: FloatArray, high: FloatArray) -> _Room | None:
-        if not len(slope):
-            slope, limit = np.zeros((1, len(low))), np.zeros(1)
-        made = Rooms(low[None], high[None], slope, limit, equal)
-        return None if made.empty[0] else cls(made)
-
-    method = "room"
-
     @property
-    def dimension(self) -> int:
-        return int(self.room.dimensions[0])
+    def chains(self) -> list[Mixing]:
+        """How chains walk the polytopes that are drawn so, as far as they have been looked at."""
+        return [hull.mixing for hull in self._made.values() if hull is not None and hull.method == "chain"]
 
-    @property
-    def measured(self) -> bool:
-        return not math.isnan(float(self.room.log_volumes[0]))
-
-    @property
-    def log_volume(self) -> float:
-        if not self.measured:
-            raise _unknown(self.dimension)
-        return float(self.room.log_volumes[0])
-
-    def draw(self, draws: IntArray, words: Words) -> FloatArray:
-        return self.room.draw(np.zeros(len(draws), dtype=np.int64), draws, words).points
-
-    def value(self, slope: FloatArray) -> float | None:
-        return self.room.value(0, slope)
+    def approximate(self, weighed: bool) -> BoolArray:
+        """Return which are drawn by a chain or, where they are weighed by volume, have an estimated one."""
+        return np.array([not gone and not self.hull(i).is_exact(weighed) for i, gone in enumerate(self.empty)], dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -227,25 +148,22 @@ class Hull:
             return ("point", "interval", *["triangulated"] * (EXACT - 1))[self.dimension]
         return "chain" if self._tilted is None else "tilted"
 
-    @property
-    def measured(self) -> bool:
-        """Whether its volume is computed, not estimated."""
-        return self.dimension <= EXACT
+    def is_exact(self, weighed: bool) -> bool:
+        """Return whether draws are exactly uniform and, where that matters, the volume is computed, not estimated."""
+        return self.dimension <= EXACT or (self.method != "chain" and not weighed)
 
     @cached_property
     def log_volume(self) -> float:
-        """Logarithm of the volume within its own affine hull; estimated where it is drawn by tilted proposals."""
+        """Logarithm of the volume within its own affine hull: estimated where it is drawn by tilted proposals, not a number where by a chain."""
         if self.dimension == 0:
             return 0.0
         stretch = float(np.linalg.slogdet(self.basis.T @ self.basis)[1]) / 2
         if self.dimension == 1:
             low, high = self._interval
             return math.log(high - low) + stretch
-        if self.measured:
+        if self.dimension <= EXACT:
             return math.log(self._simplices[1].sum()) + stretch
-        if self._tilted is None:
-            raise _unknown(self.dimension)
-        return self._tilted.log_volume(self.given[5])  # type: ignore[arg-type]
+        return math.nan if self._tilted is None else self._tilted.log_volume(self.given[5])  # type: ignore[arg-type]
 
     def at(self, u: FloatArray) -> FloatArray:
         """Return one point per row of u, numbers in [0, 1), dimension + 1 of them or more; up to `EXACT` dimensions."""
@@ -268,13 +186,7 @@ class Hull:
         if self._tilted is None:
             return np.asarray(self.base + times(walk(self.A, self.b, self.mixing, draws, words), self.basis.T))
         made = first_accepted(draws, words, self._tilted.width, self._propose, len(self.base))
-        if not made.found.all():
-            raise DrawError(
-                f"{int((~made.found).sum())} of {len(draws)} draws from a polytope in {self.dimension} dimensions were not accepted",
-                got=f"{made.accepted} of {made.proposed} proposals accepted",
-                remedy="couple fewer continuous features",
-            )
-        return np.asarray(self.given[4] + self.given[5] * made.points)
+        return np.asarray(self.given[4] + self.given[5] * made.all_from(f"a polytope in {self.dimension} dimensions"))
 
     def value(self, slope: FloatArray) -> float | None:
         """Return ``slope · r`` where it is the same everywhere, else None."""
@@ -291,7 +203,7 @@ class Hull:
     def _tilted(self) -> Tilted | None:
         return _unit_tilted(len(self.base), *(part.tobytes() for part in self.given[:4]))
 
-    def _propose(self, _: IntArray, words: npt.NDArray[np.uint64]) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+    def _propose(self, _: IntArray, words: npt.NDArray[np.uint64]) -> tuple[FloatArray, BoolArray]:
         assert self._tilted is not None
         values, good = self._tilted.propose(words)
         return np.stack([values[j] for j in range(len(self.base))], axis=1), good
@@ -330,18 +242,7 @@ def _unit_tilted(k: int, *parts: bytes) -> Tilted | None:
 
 def spacings(u: FloatArray) -> FloatArray:
     """Return d + 1 shares of 1 per row, uniform over all such shares, from d uniforms."""
-    d = u.shape[1]
-    if d == 2:
-        cuts = [np.minimum(u[:, 0], u[:, 1]), np.maximum(u[:, 0], u[:, 1])]
-    elif d == 3:
-        low, high = np.minimum(u[:, 0], u[:, 1]), np.maximum(u[:, 0], u[:, 1])
-        cuts = [np.minimum(low, u[:, 2]), np.maximum(low, np.minimum(high, u[:, 2])), np.maximum(high, u[:, 2])]
-    else:
-        cuts = list(np.sort(u, axis=1).T)
-    shares = np.empty((len(u), d + 1))
-    for k, (below, above) in enumerate(pairwise([np.zeros(len(u)), *cuts, np.ones(len(u))])):
-        np.subtract(above, below, out=shares[:, k])
-    return shares
+    return np.diff(np.sort(u, axis=1), axis=1, prepend=0.0, append=1.0)
 
 
 def mixed(corners: FloatArray, shares: FloatArray) -> FloatArray:
@@ -350,53 +251,6 @@ def mixed(corners: FloatArray, shares: FloatArray) -> FloatArray:
     for k in range(1, shares.shape[1]):
         point += corners[:, k] * shares[:, k : k + 1]
     return np.asarray(point)
-
-
-def _unknown(dimension: int) -> DrawError:
-    return DrawError(
-        f"the volume of a polytope in {dimension} dimensions is not known well enough",
-        remedy="couple fewer continuous features",
-    )
-
-
-def _boxed(
-    rows: FloatArray, limits: FloatArray, equal: npt.NDArray[np.bool_], low: FloatArray, high: FloatArray
-) -> tuple[FloatArray, FloatArray, npt.NDArray[np.bool_]] | None:
-    """Return the box with the rows of one coordinate put in, and the rows that still say something; None where nothing is feasible."""
-    low, high = low.copy(), high.copy()
-    used = (rows != 0).sum(axis=1)
-    for i in np.flatnonzero(used == 1):
-        j = int(np.flatnonzero(rows[i])[0])
-        end = limits[i] / rows[i, j]
-        if equal[i] or rows[i, j] > 0:
-            high[j] = min(high[j], end)
-        if equal[i] or rows[i, j] < 0:
-            low[j] = max(low[j], end)
-    slack = SLACK * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-    if (low > high + slack).any():
-        return None
-    low, high = np.minimum(low, np.maximum(high, low)), np.maximum(high, low)
-    terms = np.stack([rows * low, rows * high])
-    slack = SLACK * np.maximum(1.0, np.maximum(np.abs(limits), np.abs(terms).max(axis=(0, 2), initial=0.0)))
-    most, fewest = terms.max(axis=0).sum(axis=1), terms.min(axis=0).sum(axis=1)
-    if ((fewest > limits + slack) | (equal & (most < limits - slack))).any():
-        return None
-    return low, high, (used > 1) & (equal | (most > limits))
-
-
-def _components(rows: FloatArray) -> list[tuple[IntArray, IntArray]]:
-    """Return coordinates that hang together by rows, with their rows; those in no row come as one."""
-    k = rows.shape[1]
-    group = np.arange(k)
-    for row in rows:
-        joined = np.unique(group[row != 0])
-        group[np.isin(group, joined)] = joined[0]
-    beside = ~(rows != 0).any(axis=0)
-    group[beside] = -1
-    return [
-        (np.flatnonzero(group == g), np.flatnonzero((rows[:, group == g] != 0).any(axis=1)) if g >= 0 else np.zeros(0, dtype=np.int64))
-        for g in np.unique(group)
-    ]
 
 
 def _unit(rows: FloatArray, limits: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -415,10 +269,10 @@ def _flatten(
     all_rows, all_to = np.zeros((0, k)), np.zeros(0)
     for _ in range(k + 1):
         if len(equal_rows):
-            step, rest, fits = _solve_out(equal_rows @ basis, equal_to - equal_rows @ base)
-            if not fits:
+            step, rest, off = solved(equal_rows @ basis, (equal_to - equal_rows @ base)[None])
+            if off[0]:
                 return None
-            base, basis = base + basis @ step, basis @ rest
+            base, basis = base + basis @ step[0], basis @ rest
             all_rows, all_to = np.vstack([all_rows, equal_rows]), np.concatenate([all_to, equal_to])
         inner, inner_limits = rows @ basis, limits - rows @ base
         size = np.linalg.norm(inner, axis=1)
@@ -440,13 +294,12 @@ def _flatten(
     return None
 
 
-def _solve_out(E: FloatArray, e: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
-    """One solution of E y = e and an orthonormal basis of the rest; whether it fits at all."""
+def solved(E: FloatArray, F: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Return one solution of ``E y = F[i]`` per row of F, an orthonormal basis of what they leave open, and where there is none."""
     u, s, vt = np.linalg.svd(E)
     rank = int((s > 1e-10 * max(1.0, s.max(initial=0.0))).sum())
-    step = vt[:rank].T @ ((u[:, :rank].T @ e) / s[:rank])
-    fits = bool((np.abs(E @ step - e) <= 1e-8 * np.maximum(1.0, np.abs(e))).all())
-    return step, vt[rank:].T, fits
+    base = ((F @ u[:, :rank]) / s[:rank]) @ vt[:rank]
+    return base, vt[rank:].T, (np.abs(base @ E.T - F) > 10 * SLACK * np.maximum(1.0, np.abs(F))).any(axis=1)
 
 
 def _center(A: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
@@ -456,7 +309,7 @@ def _center(A: FloatArray, b: FloatArray) -> tuple[float, FloatArray]:
     return float(np.min(b - A @ found[:-1])), found[:-1]
 
 
-def _tight(A: FloatArray, b: FloatArray) -> npt.NDArray[np.bool_]:
+def _tight(A: FloatArray, b: FloatArray) -> BoolArray:
     """The rows that hold with equality everywhere."""
     loose = b + 1e-7  # the solver's own tolerance
     return np.array([limit - least(row, A, loose) <= 1e-6 for row, limit in zip(A, b)])

@@ -13,9 +13,10 @@ from math import factorial
 import numpy as np
 import numpy.typing as npt
 
-from budge.reach.accept import times
-from budge.reach.polytope import Hull, mixed, spacings
+from budge.reach.accept import Words, times
+from budge.reach.polytope import Hull, mixed, solved, spacings
 from budge.reach.room import SLACK
+from budge.reach.streams import unit
 
 __all__ = ["Polytopes"]
 
@@ -33,11 +34,12 @@ class Polytopes:
     Examples
     --------
     >>> import numpy as np
+    >>> from budge.reach.accept import fixed_words
     >>> A = np.vstack([-np.eye(2), np.ones((1, 2))])
     >>> triangles = Polytopes(A, np.array([[0.0, 0.0, 1.0], [0.0, 0.0, 3.0], [0.0, 0.0, -1.0]]))
-    >>> triangles.volumes.round(9).tolist(), triangles.empty.tolist()
+    >>> np.exp(triangles.log_volumes).round(9).tolist(), triangles.empty.tolist()
     ([0.5, 4.5, 0.0], [False, False, True])
-    >>> triangles.draw(np.array([0, 1]), np.full((2, 3), 0.5)).shape
+    >>> triangles.draw(np.array([0, 1]), np.arange(2), fixed_words("example")).shape
     (2, 2)
     """
 
@@ -45,7 +47,7 @@ class Polytopes:
         self.A, self.B = A, np.asarray(B, dtype=float)
         self.E = np.zeros((0, A.shape[1])) if E is None else E
         self.F = np.zeros((len(B), len(self.E))) if F is None else F
-        self._base, self._basis, off = _solved(self.E, self.F)
+        self._base, self._basis, off = solved(self.E, self.F)
         self.inner, self.limits = A @ self._basis, self.B - self._base @ A.T
         self._corners, self._volumes, seen = _triangulated(self.inner, self.limits)
         self.empty: BoolArray = ~seen | off
@@ -61,16 +63,11 @@ class Polytopes:
         """Numbers per draw."""
         return int(self._basis.shape[1]) + 1
 
-    @property
-    def flat(self) -> BoolArray:
-        """Which polytopes have points but no volume in the dimension of the others; each is looked at by itself."""
-        return np.asarray(~self.empty & (self._volumes[:, -1] == 0))
-
     @cached_property
     def hulls(self) -> dict[int, Hull]:
-        """The flat ones."""
+        """The polytopes that have points but no volume in the dimension of the others: each is looked at by itself."""
         found = {}
-        for i in np.flatnonzero(self.flat).tolist():
+        for i in np.flatnonzero(~self.empty & (self._volumes[:, -1] == 0)).tolist():
             corners = self._corners_of(i)
             low, high = corners.min(axis=0), corners.max(axis=0)
             hull = Hull.make(self.A, self.B[i], self.E, self.F[i], low=low, high=high)
@@ -89,18 +86,23 @@ class Polytopes:
         return np.asarray(result, dtype=np.int64)
 
     @property
-    def volumes(self) -> FloatArray:
-        """Volume of each within its own affine hull; 1 for a point, 0 where it is empty."""
-        stretch = float(np.sqrt(np.linalg.det(self._basis.T @ self._basis))) if self.width > 1 else 1.0
-        result = self._volumes[:, -1] * stretch
+    def log_volumes(self) -> FloatArray:
+        """Logarithm of the volume of each within its own affine hull: 0 for a point, -inf where it is empty."""
+        with np.errstate(divide="ignore"):
+            result = np.log(self._volumes[:, -1])  # an orthonormal basis does not stretch
         for i, hull in self.hulls.items():
-            result[i] = np.exp(hull.log_volume)
+            result[i] = hull.log_volume
         return np.asarray(result)
 
-    def draw(self, which: IntArray, u: FloatArray) -> FloatArray:
-        """Return one point of polytope which[i] per row of u, (n, width) numbers in [0, 1)."""
-        if self.empty[which].any():
-            raise ValueError("an empty polytope has no points")
+    def value(self, i: int, slope: FloatArray) -> float | None:
+        """Return ``slope · y`` where it is the same everywhere in polytope i, else None."""
+        if i in self.hulls:
+            return self.hulls[i].value(slope)
+        return float(slope @ self._base[i]) if np.linalg.norm(slope @ self._basis) <= SLACK * np.linalg.norm(slope) else None
+
+    def draw(self, which: IntArray, draws: IntArray, words: Words) -> FloatArray:
+        """Return one point of polytope which[i] for draw draws[i]."""
+        u = unit(words(draws, 0, self.width))
         ends = self._volumes[which]
         pick = (u[:, :1] * ends[:, -1:] >= ends[:, :-1]).sum(axis=1)
         points = mixed(self._corners[which, pick], spacings(u[:, 1:]))
@@ -116,18 +118,6 @@ class Polytopes:
         choices, inverse = _choices(self.inner)
         found, good = _feasible(self.inner, self.limits[[i]], choices, inverse)
         return np.asarray(self._base[i] + found[0][good[0]] @ self._basis.T)
-
-
-def _solved(E: FloatArray, F: FloatArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Return one solution of each system of equalities, an orthonormal basis of what they leave open, and where there is none."""
-    k = E.shape[1]
-    if not len(E):
-        return np.zeros((len(F), k)), np.eye(k), np.zeros(len(F), dtype=bool)
-    u, s, vt = np.linalg.svd(E)
-    rank = int((s > 1e-10 * max(1.0, s.max(initial=0.0))).sum())
-    base = ((F @ u[:, :rank]) / s[:rank]) @ vt[:rank]
-    off = (np.abs(base @ E.T - F) > 10 * SLACK * np.maximum(1.0, np.abs(F))).any(axis=1)
-    return base, vt[rank:].T, off
 
 
 def _choices(A: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -26,8 +26,8 @@ from budge.reach.ladder import Ladder, NotCountableError
 from budge.reach.large import counted, projected
 from budge.reach.piece import Checks, Piece
 from budge.reach.proposed import proposed
-from budge.reach.shave import possible_at
 from budge.reach.starts import Starts, alike
+from budge.reach.viable import possible_at
 from budge.reach.view import View
 
 __all__ = ["prepare"]

@@ -230,7 +230,7 @@ def _sides(starts: Starts, view: View, lists: Mapping[str, Listed], axes: Mappin
         size = max([1.0, abs(side.limit), *(abs(end) for ends in side.ends(axes).values() for end in ends)])
         if row.relation == "==":
             equal.append(side)
-        else:
+        elif np.isfinite(side.limit):  # a bound that is none is no row
             sides.append(Side(side.terms, side.limit + 1e-9 * size))
     return sides, equal
 

@@ -15,8 +15,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import DrawError
-from budge.reach.accept import Accepted, Words, first_accepted
+from budge.reach.accept import Words, first_accepted
 from budge.reach.streams import open_unit
 
 __all__ = ["Rooms", "log_simplex", "mean_of", "truncated"]
@@ -42,7 +41,7 @@ class Rooms:
     >>> shares.dimensions.tolist(), round(float(np.exp(shares.log_volumes[0])) / 3**0.5, 12)
     ([2], 0.5)
     >>> drawn = shares.draw(np.zeros(100, dtype=int), np.arange(100), fixed_words("example"))
-    >>> bool(np.allclose(drawn.points.sum(axis=1), 1))
+    >>> bool(np.allclose(drawn.sum(axis=1), 1))
     True
     """
 
@@ -169,17 +168,10 @@ class Rooms:
     def _bends(self) -> FloatArray:
         return np.expm1(-self._tilts[:, None] * self._cut[0])
 
-    def draw(self, which: IntArray, draws: IntArray, words: Words) -> Accepted:
+    def draw(self, which: IntArray, draws: IntArray, words: Words) -> FloatArray:
         """Return one point of room which[i] for draw draws[i]."""
-        self._fit(which)
         made = first_accepted(draws, words, self.width, lambda at, w: self.propose(which[at], w), self.low.shape[1])
-        if not made.found.all():
-            raise DrawError(
-                f"{int((~made.found).sum())} of {len(draws)} draws from a box cut by one row were not accepted",
-                got=f"{made.accepted} of {made.proposed} proposals accepted",
-                remedy="couple fewer continuous features",
-            )
-        return made
+        return made.all_from("a box cut by one row")
 
     def propose(self, which: IntArray, words: WordArray) -> tuple[FloatArray, BoolArray]:
         """Return one proposal per row of words, and which of them are accepted."""
@@ -187,14 +179,12 @@ class Rooms:
         d = self.low.shape[1]
         plain = self._plain[which]
         good = np.ones(len(which), dtype=bool)
-        if plain.all():
-            v = self._spaced(which, u)
-        elif not plain.any():
-            v, good = self._tilted(which, u)
-        else:
-            v = np.empty((len(which), d))
-            v[plain] = self._spaced(which[plain], u[plain])
-            v[~plain], good[~plain] = self._tilted(which[~plain], u[~plain])
+        v = np.empty((len(which), d))
+        for some, how in ((plain, self._spaced), (~plain, self._tilted)):
+            if some.all():
+                v, good = how(which, u)
+            elif some.any():
+                v[some], good[some] = how(which[some], u[some])
         turned = self._cut[3][which]
         if turned.any():
             v = np.where(turned[:, None], _of(self._cut[2], which) - v, v)
@@ -203,13 +193,13 @@ class Rooms:
         moved += _of(self._ends[2], which)
         return np.clip(moved, _of(self.low, which), _of(self.high, which), out=moved), good
 
-    def _spaced(self, which: IntArray, u: FloatArray) -> FloatArray:
+    def _spaced(self, which: IntArray, u: FloatArray) -> tuple[FloatArray, BoolArray]:
         sides, whole = _of(self._cut[0], which), self._cut[4][which]
         d = sides.shape[1]
         spread = np.where(sides > 0, -np.log(u[:, :d]), 0.0)
         total = spread.sum(axis=1) - (0.0 if self.equal else np.log(u[:, d]))
         spread *= (self._cut[1][which] / np.where(total > 0, total, 1.0))[:, None]
-        return np.where(whole[:, None], sides * u[:, :d], spread) if whole.any() else spread
+        return np.where(whole[:, None], sides * u[:, :d], spread), np.ones(len(u), dtype=bool)
 
     def _tilted(self, which: IntArray, u: FloatArray) -> tuple[FloatArray, BoolArray]:
         sides, tilts = _of(self._cut[0], which), self._tilts[which]
@@ -225,10 +215,6 @@ class Rooms:
             good &= over <= np.broadcast_to(sides, v.shape)[rows, last]
             v[rows, last] = over
         return v, good
-
-    def _fit(self, which: IntArray) -> None:
-        if self.empty[which].any():
-            raise ValueError("an empty room has no points")
 
 
 def _of(table: FloatArray, which: IntArray) -> FloatArray:

@@ -216,7 +216,6 @@ def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis
     """Return the axes that every row by itself leaves, a few times over; as they are where nothing is left."""
     found = dict(axes)
     for _ in range(4):
-        before = {name: axis.width for name, axis in found.items() if isinstance(axis, Span)}
         for side in sides:
             ends = side.ends(found)
             least = sum(low for low, _ in ends.values())
@@ -225,16 +224,13 @@ def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis
                 if not isinstance(span, Span) or abs(term) <= 1e-14:
                     continue
                 end = float((side.limit - (least - ends[name][0])) / term)
-                forgiven = 1e-9 * max(1.0, abs(end)) if span.whole else 0.0
-                if term > 0:
-                    span = Span(span.low, min(span.high, math.floor(end + forgiven) if span.whole else end), span.whole)
-                else:
-                    span = Span(max(span.low, math.ceil(end - forgiven) if span.whole else end), span.high, span.whole)
-                if span.high < span.low:
+                if span.whole:
+                    spare = math.copysign(1e-9 * max(1.0, abs(end)), term)
+                    end = math.floor(end + spare) if term > 0 else math.ceil(end + spare)
+                low, high = (span.low, min(span.high, end)) if term > 0 else (max(span.low, end), span.high)
+                if high < low:
                     return dict(axes)
-                found[name] = span
-        if all(found[name].width > 0.99 * wide for name, wide in before.items()):  # type: ignore[union-attr]
-            break
+                found[name] = Span(low, high, span.whole)
     return found
 
 

@@ -1,34 +1,44 @@
 """Which configurations have a point where rules must be evaluated: seen by a proposal, disproved by intervals, or dropped within a budget.
 
+Intervals also cut slices off boxes in which a rule cannot hold, which leaves the law of what is accepted as it is.
 What is found follows from the model and the person alone: the proposals come from words that are the same for everybody, by the number of the configuration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.reach.shave import shaved
+from budge.constraints import Constraint, IfThen, Rule
+from budge.expressions import All, Expression, Formula, Linear, Row, Some, Truth, Var, compare
+from budge.reach.cells import Half
+from budge.reach.forms import forms_of
 from budge.reach.streams import Stream, region_of, unit
 
 if TYPE_CHECKING:
     from budge.reach.fibres import Fibres
+    from budge.reach.view import View
 
-__all__ = ["Viable", "viable"]
+__all__ = ["Viable", "possible_at", "viable"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
+Bounds = Mapping[Var, tuple[float, float]]
+Possible = Callable[[int, FloatArray, FloatArray], bool]
 FIRST = 64  # proposals for each configuration before intervals are asked
 FEWEST, MOST, TOTAL = 256, 2**20, 2**22  # proposals after that: for one configuration at least, at most, and for all that a person has left
 HALVED = 256  # boxes into which one configuration is cut to disprove it
 MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
 AT_ONCE = 2**16  # proposals that are held at once
+ROUNDS = 3  # of cutting slices off a box
+FINEST = 2.0**-5  # share of a side that is still worth a try
+NARROWEST = 2.0**-30  # of the first width: a box stays a box
 
 
 @dataclass
@@ -118,9 +128,9 @@ def _narrow(fibres: Fibres, at: int) -> bool:
     if piece.possible is None:
         return False
     for i, box in enumerate(fibres.boxes):
-        if not fibres.there[i][at] or any(at in rows for rows, _ in fibres.joints[i]) or piece.ladder is not None:
+        if not fibres.there[i][at] or fibres.joined[i][at].any() or piece.ladder is not None:
             continue
-        ends = shaved(_might(fibres, i, at), box.low[at], box.high[at])
+        ends = _shaved(_might(fibres, i, at), box.low[at], box.high[at])
         if ends is None:
             fibres.there[i][at] = False
         else:
@@ -137,20 +147,23 @@ def _disproved(fibres: Fibres, at: int, most: int) -> bool:
 
 def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArray], bool]:
     """Return whether a box of a row might hold a point: as far as the rules tell, and the rows of the cell."""
-    joint, spot = next(((joint, int(np.searchsorted(rows, at))) for rows, joint in fibres.joints[cell] if at in rows), (None, 0))
-    possible = fibres.piece.possible
+    possible, box = fibres.piece.possible, fibres.boxes[cell]
     assert possible is not None
+    rows = [(row.relation, float(row.constant[at]), _slopes(row, fibres.names, at)) for row in box.coupled if row.active[at]]
 
     def might(low: FloatArray, high: FloatArray) -> bool:
-        if joint is not None:
-            ends = np.stack([joint.slopes[spot] * low[joint.places], joint.slopes[spot] * high[joint.places]])
-            fewest, most, limit = ends.min(axis=0).sum(axis=1), ends.max(axis=0).sum(axis=1), joint.limits[spot]
-            slack = 1e-8 * np.maximum(1.0, np.maximum(np.abs(limit), np.abs(ends).max(axis=(0, 2))))
-            if ((fewest > limit + slack) | (joint.equal & (most < limit - slack))).any():
+        for relation, constant, slopes in rows:
+            ends = np.stack([slopes * low, slopes * high])
+            slack = 1e-8 * max(1.0, abs(constant), float(np.abs(ends).max()))
+            if constant + ends.min(axis=0).sum() > slack or (relation == "==" and constant + ends.max(axis=0).sum() < -slack):
                 return False
         return possible(at, low, high)
 
     return might
+
+
+def _slopes(row: Half, names: Sequence[str], at: int) -> FloatArray:
+    return np.array([row.coefficients[name][at] if name in row.coefficients else 0.0 for name in names])
 
 
 def _nowhere(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray, most: int) -> bool:
@@ -181,14 +194,125 @@ def _stays(fibres: Fibres, rows: IntArray) -> bool:
     if not len(still):
         return False
     inside = np.zeros(len(still), dtype=bool)
-    for box, there, joints in zip(fibres.boxes, fibres.there, fibres.joints):
+    for box, there in zip(fibres.boxes, fibres.there):
         here = there[still] & (box.low[still] <= 1e-9).all(axis=1) & (box.high[still] >= -1e-9).all(axis=1)
-        for rows_, joint in joints:
-            for k, at in enumerate(still.tolist()):
-                if here[k] and at in rows_:
-                    spot = int(np.searchsorted(rows_, at))
-                    gap, size = -joint.limits[spot], 1e-9 * np.maximum(1.0, np.abs(joint.limits[spot]))
-                    here[k] = bool(((gap <= size) & (~joint.equal | (gap >= -size))).all())
+        for row in box.coupled:
+            here &= ~row.active[still] | compare(row.relation, row.constant[still], 0.0)
         inside |= here
     none = {name: np.zeros(len(still)) for name in piece.names}
     return bool((inside & piece.checks(none, still)).any())
+
+
+# -- intervals --------------------------------------------------------------------------------------------------------------
+
+
+def _shaved(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the box without slices that are impossible; None where all of it is."""
+    if not possible(low, high):
+        return None
+    low, high = low.copy(), high.copy()
+    first = high - low
+    for _ in range(ROUNDS):
+        before = (high - low).copy()
+        for j in np.flatnonzero(first > 0):
+            for upper in (False, True):
+                share = 0.5
+                while share >= FINEST and high[j] - low[j] > NARROWEST * first[j]:
+                    cut = high[j] - share * (high[j] - low[j]) if upper else low[j] + share * (high[j] - low[j])
+                    a, b = low.copy(), high.copy()
+                    (a if upper else b)[j] = cut
+                    if possible(a, b):
+                        share /= 2
+                    elif upper:
+                        high[j] = cut
+                    else:
+                        low[j] = cut
+        if (high - low > 0.9 * before).all():
+            break
+    return low, high
+
+
+def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
+    """Return whether rules that must be evaluated might hold somewhere in a box of a configuration's coordinates; None where none can be asked."""
+    core, part = view.core, view.core.starts.part
+    asked = [c for c in curved if isinstance(c, Rule) or (isinstance(c, IfThen) and c.on == "value")]
+    others = [(c, forms_of(part).formula(c, view.x)) for c in curved if c not in asked]  # linear in a target that stops at a bound
+    formulas = [formula for _, formula in others if formula is not None]
+    if not asked and not formulas:
+        return None
+    names = {name for c in asked for name in c.scope} | {name for c, formula in others if formula is not None for name in c.scope}
+    place = {c.name: j for j, c in enumerate(view.coordinates)}
+
+    def possible(at: int, low: FloatArray, high: FloatArray) -> bool:
+        bounds: dict[Var, tuple[float, float]] = {}
+        for name in names:
+            origin = float(view.x[name][at])
+            bounds["before", name] = (origin, origin)
+            for layer, start in (("value", origin), ("change", 0.0), ("action", 0.0)):
+                if name in core.change:
+                    column = core.action[name] if layer == "action" else core.change[name]
+                    bounds[layer, name] = (start + float(column[at]),) * 2
+                elif layer == "action" and name in part.links:
+                    continue  # its own action is anybody's guess here
+                else:
+                    ends = _range(view, name, at, place, low, high)
+                    bounds[layer, name] = (start + ends[0], start + ends[1])
+        if any(np.isnan(end) for ends in bounds.values() for end in ends):
+            return True
+        return all(_might_hold(c, bounds) for c in asked) and all(_might_be(formula, bounds, at) for formula in formulas)
+
+    return possible
+
+
+def _might_be(formula: Formula, bounds: Bounds, at: int) -> bool:
+    """Whether a formula might hold within bounds; yes where it reads what has none."""
+    match formula:
+        case Truth(value):
+            return bool(_one(value, at))
+        case All(parts):
+            return all(_might_be(part, bounds, at) for part in parts)
+        case Some(parts):
+            return any(_might_be(part, bounds, at) for part in parts)
+        case Row(linear, relation):
+            if not linear.terms.keys() <= bounds.keys():
+                return True
+            least, most, size = _ends(linear, bounds, at)
+            slack = 1e-8 * max(1.0, size)
+            below, above = least <= slack, most >= -slack
+            return below if relation in ("<=", "<") else above if relation in (">=", ">") else relation == "!=" or (below and above)
+    return True
+
+
+def _range(view: View, name: str, at: int, place: Mapping[str, int], low: FloatArray, high: FloatArray) -> tuple[float, float]:
+    """Lowest and highest change of a feature that is a form in the coordinates, stopped where it stops."""
+    least, most, _ = _ends(view.symbols["change", name], {("coordinate", c): (float(low[j]), float(high[j])) for c, j in place.items()}, at)
+    if name in view.stops:
+        floor, ceiling = (float(end[at]) for end in view.stops[name])
+        least, most = (min(max(end, floor), ceiling) for end in (least, most))
+    return least, most
+
+
+def _ends(form: Linear, bounds: Bounds, at: int) -> tuple[float, float, float]:
+    """Return the least and the most of a form within bounds, and the size of the numbers in it."""
+    least = most = _one(form.const, at)
+    size = abs(least)
+    for var, c in form.terms.items():
+        ends = sorted(_one(c, at) * end for end in bounds[var])
+        least, most, size = least + ends[0], most + ends[1], size + max(abs(ends[0]), abs(ends[1]))
+    return least, most, size
+
+
+def _one(value: Any, at: int) -> float:
+    return float(value[at]) if isinstance(value, np.ndarray) and value.ndim else float(value)
+
+
+def _might_hold(constraint: Constraint, bounds: Bounds) -> bool:
+    if isinstance(constraint, Rule):
+        return _truth(constraint.parsed, bounds, constraint)[1] > 0
+    assert isinstance(constraint, IfThen)
+    always = _truth(constraint.condition, bounds, constraint)[0] > 0
+    return not always or _truth(constraint.consequence, bounds, constraint)[1] > 0
+
+
+def _truth(expression: Expression, bounds: Bounds, constraint: Rule | IfThen) -> tuple[float, float]:
+    return expression.range({var: bounds[var] for var in expression.vars if var in bounds}, levels=constraint.levels)

@@ -99,13 +99,7 @@ class Axis:
         return Variable(self.name, self.lows, np.ones(len(self.points), dtype=np.int64), self.weight)
 
 
-# What a condition is made of: known, over the points of one axis, a row over several or over an interval, or a combination of these.
-@dataclass(frozen=True)
-class _Points:
-    axis: str
-    truth: BoolArray
-
-
+# What a condition is made of: known, a row over axes, or a combination of these.
 @dataclass(frozen=True)
 class _Whole:
     terms: Mapping[str, IntArray | int]  # by axis: one number per point, or a coefficient
@@ -119,7 +113,7 @@ class _Many:
     parts: tuple[_Tree, ...]
 
 
-_Tree = bool | _Points | _Whole | _Many
+_Tree = bool | _Whole | _Many
 _Unless = Mapping[str, BoolArray]  # truths by axis, of which one is enough
 
 
@@ -143,12 +137,15 @@ class Written:
 
     def _write(self) -> None:
         trees: list[tuple[str, _Tree]] = []
-        settled = self._groups()
+        settled = groups(self.starts, [f.name for f in self.part.features if f.discrete], most=1)  # of more codes: a row
+        for constraint in settled:
+            names = tuple(sorted(constraint.scope))
+            self._listed(names, group_moves(self.starts, constraint, names, 0))
         for name in self.part.order:
             if name not in self.change:
                 trees += [(f"link {name}", tree) for tree in self._feature(self.part.by_name[name])]
         tensors: list[tuple[list[Axis], BoolArray]] = []
-        for constraint in sorted((c for c in self.part.constraints if id(c) not in settled), key=lambda c: c.key):
+        for constraint in sorted((c for c in self.part.constraints if not any(c is other for other in settled)), key=lambda c: c.key):
             axes = self._axes(constraint)
             cells = math.prod(axis.count for axis in axes)
             tree = None if len(axes) <= 3 and cells <= SMALL_TABLE else self._tree(constraint)
@@ -174,15 +171,6 @@ class Written:
         return build([axis.variable for axis in self.axes.values()], self.sums, self.tables)
 
     # -- features as forms in axes -----------------------------------------------------------------------------------------
-
-    def _groups(self) -> set[int]:
-        """Make an axis of every group of features whose codes a constraint lists; return the ids of the constraints that this settles."""
-        settled: set[int] = set()
-        for constraint in groups(self.starts, [f.name for f in self.part.features if f.discrete], most=1):  # more codes: a row
-            names = tuple(sorted(constraint.scope))
-            self._listed(names, group_moves(self.starts, constraint, names, 0))
-            settled.add(id(constraint))
-        return settled
 
     def _listed(self, names: tuple[str, ...], moves: FloatArray) -> None:
         """Make an axis of listed moves, weighed by the features' own distributions."""
@@ -343,7 +331,7 @@ class Written:
             tree = self._tree(constraint, known)
             if tree is None:
                 raise NotCountableError(f"{constraint.label} is curved over wide numbers")
-            elsewhere = [_Points(axis.name, np.arange(axis.count) != i) for axis, i in zip(narrow, points)]
+            elsewhere = [_Whole({axis.name: np.arange(axis.count)}, "!=", i) for axis, i in zip(narrow, points)]
             trees.append(_join(False, [*elsewhere, tree]))
         return trees
 
@@ -409,12 +397,10 @@ class Written:
         known = _known(row.relation, least, most, constant_)
         if known is not None:
             return known
-        if len(terms) > 1:
-            return row
-        ((name, term),) = terms.items()
-        if not isinstance(term, int):
-            return _Points(name, _compare(term, row.relation, constant_))
-        self.axes[name].cuts |= {c for c in (-(-constant_ // term), constant_ // term + 1) if self.axes[name].low < c <= self.axes[name].high}
+        for name, term in terms.items():
+            if len(terms) == 1 and isinstance(term, int):
+                axis = self.axes[name]
+                axis.cuts |= {c for c in (-(-constant_ // term), constant_ // term + 1) if axis.low < c <= axis.high}
         return row
 
     def _range(self, row: _Whole) -> tuple[int, int]:
@@ -431,8 +417,6 @@ class Written:
         """Return where a tree over one axis holds, by class."""
         lows = self.axes[axis].lows
         match tree:
-            case _Points(_, truth):
-                return truth
             case _Whole(terms, relation, constant):
                 term = terms[axis]
                 return _compare(term * lows if isinstance(term, int) else term, relation, constant)
@@ -556,8 +540,6 @@ def _known(relation: str, least: int, most: int, constant: int) -> bool | None:
 
 def _names(tree: _Tree) -> set[str]:
     match tree:
-        case _Points(axis):
-            return {axis}
         case _Whole(terms):
             return set(terms)
         case _Many(_, parts):
@@ -569,8 +551,6 @@ def _opposite(tree: _Tree) -> _Tree:
     match tree:
         case bool():
             return not tree
-        case _Points(axis, truth):
-            return _Points(axis, ~truth)
         case _Whole(terms, relation, constant):
             return _Whole(terms, FLIP[relation][0], constant + FLIP[relation][1])
         case _Many(every, parts):
