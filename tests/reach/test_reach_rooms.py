@@ -16,6 +16,8 @@ import pytest
 from reach_kit import FloatArray, Polytope, ks
 from scipy import stats
 
+from budge import Feature, InteractionModel
+from budge.constraints import LinearConstraint
 from budge.errors import DrawError
 from budge.reach import accept
 from budge.reach.accept import Words, first_accepted, fixed_words
@@ -283,6 +285,17 @@ def test_a_polytope_falls_into_pieces_that_share_no_row() -> None:
     never = Polytope(np.ones((1, 3)), np.array([9.0]), low=np.zeros(3), high=np.ones(3))  # a row that cuts nothing
     assert never.volume == pytest.approx(1.0)
     assert not never.shapes
+
+
+def test_a_row_over_more_than_127_reals_is_a_row() -> None:
+    """How many coordinates a row has was counted in eight bits: 200 of them were none, and draws broke the row."""
+    names = [f"r{i:03d}" for i in range(200)]
+    im = InteractionModel([Feature(name, "real", bounds=(0, 1)) for name in names], [LinearConstraint(dict.fromkeys(names, 1.0), "<=", 60.0)])
+    sample = im.sample(dict.fromkeys(names, 0.0), 200, seed=1)
+    assert sample.parts[0].method == "polytope"
+    total = sample.values.sum(axis=1)
+    assert total.max() <= 60 * (1 + 1e-12)
+    assert total.min() > 55  # nearly all of the volume is near the row
 
 
 # -- many polytopes -----------------------------------------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def tightened(cell: Cell, coordinates: Sequence[Coordinate]) -> Box:
             strict.append(row)
         if row.relation == "!=":
             continue
-        several = np.zeros(len(exists), dtype=np.int8)
+        several = np.zeros(len(exists), dtype=np.intp)
         for c in row.coefficients.values():
             several += c != 0
         joint = row.active & (several > 1)
