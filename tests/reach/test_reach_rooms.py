@@ -21,8 +21,7 @@ from budge.constraints import LinearConstraint
 from budge.errors import DrawError
 from budge.reach import accept
 from budge.reach.accept import Words, first_accepted, fixed_words
-from budge.reach.polytope import Hull
-from budge.reach.polytopes import Polytopes
+from budge.reach.polytope import Hull, Polytopes
 from budge.reach.room import Rooms
 from budge.reach.streams import unit
 from budge.reach.tilted import Side, Span, Tilted, tilted
