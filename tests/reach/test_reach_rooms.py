@@ -232,7 +232,7 @@ def test_tilted_proposals_agree_with_triangulations() -> None:
     rng = np.random.default_rng(4)
     found = []
     for i in range(40):
-        d, rows, same = int(rng.integers(3, 6)), int(rng.integers(1, 4)), int(rng.integers(0, 2))
+        d, rows, same = int(rng.integers(3, 6)), int(rng.integers(1, 4)), int(rng.integers(0, 3))
         low, high, slope, limit = random_rows(rng, d, rows + same)
         hull = Hull.make(slope[same:], limit[same:], slope[:same], limit[:same], low=low, high=high)
         assert hull is not None

@@ -115,9 +115,7 @@ class Side:
         """Return the row with a coordinate replaced by ``told.limit - Σ told.terms``."""
         terms = dict(self.terms)
         c = terms.pop(name, 0.0)
-        if not c:
-            return self
-        for other, term in told.terms.items():
+        for other, term in told.terms.items() if c else ():
             terms[other] = terms.get(other, 0.0) - c * term
         return Side(terms, self.limit - c * told.limit)
 
