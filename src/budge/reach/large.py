@@ -32,17 +32,22 @@ MOST_LINES = 200  # rows that a projection may leave
 class Large:
     """One person's part, with the face of a piece."""
 
-    names: tuple[str, ...]
-    size: int | None  # number of configurations; None where it is not known
-    method = "count"
-    note = ""
-    acceptance = 1.0
+    starts: Starts
+    size: Any = None  # number of configurations; None where it is not known
+    method: Any = "count"
+    note: Any = ""
+    acceptance: Any = 1.0
     people = 1
     coordinates: tuple[Any, ...] = ()
     weights: Any = None  # None where all points are as likely
     only_stays: Any = np.zeros(1, dtype=bool)
     endless: Any = np.zeros(1, dtype=bool)  # whether a real feature moves
     approximate = measures_differ = np.zeros(1, dtype=bool)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The part's features."""
+        return self.starts.part.names
 
     @property
     def sizes(self) -> list[int | None]:
@@ -67,13 +72,13 @@ class Large:
 class Counted(Large):
     """The configurations of a part by number: each equally likely, or in proportion to its weight."""
 
-    names: tuple[str, ...]
+    starts: Starts
     written: Written = field(repr=False)
     diagram: Diagram = field(repr=False)
     weightless: bool = False  # feasible, but nothing of it has weight
 
     @property
-    def size(self) -> int:  # type: ignore[override]
+    def size(self) -> int:
         """Number of configurations."""
         return self.diagram.points.total
 
@@ -126,10 +131,10 @@ def count_part(starts: Starts) -> Counted:
     """Count one person's part; raises NotCountableError or TooManyStatesError."""
     part, here = starts.part, {name: float(column[0]) for name, column in starts.x.items()}
     written = Written(part, here)
-    made = Counted(part.names, written, written.diagram())
+    made = Counted(starts, written, written.diagram())
     if made.size == 0 and any(is_weighed(f, here[f.name]) for f in part.features):  # feasible without weight is another error than empty
         plain = Written(part, here, weighed=False)
-        return Counted(part.names, plain, plain.diagram(), weightless=True)
+        return Counted(starts, plain, plain.diagram(), weightless=True)
     return made
 
 
@@ -153,11 +158,7 @@ class _Projected(Large):
     endless = np.ones(1, dtype=bool)
 
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        return self.starts.part.names
-
-    @property
-    def size(self) -> int | None:  # type: ignore[override]
+    def size(self) -> Any:
         return self.inner.size
 
     def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:

@@ -34,7 +34,7 @@ Listed = tuple[tuple[str, ...], FloatArray]  # names and joint moves
 
 @dataclass(frozen=True)
 class Proposed(Large):
-    """Exactly as the law says, within a budget of proposals."""
+    """Exactly as the law says, within a budget of proposals; a draw that finds nothing is an error."""
 
     starts: Starts
     view: View
@@ -43,15 +43,8 @@ class Proposed(Large):
     thinned: tuple[Feature, ...]  # features whose distribution accepts
     tally: dict[str, int] = field(default_factory=lambda: {"proposed": 0, "accepted": 0})
 
-    size = None  # and not known to be empty: a draw that finds nothing is an error
-
     @property
-    def names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """The part's features."""
-        return self.starts.part.names
-
-    @property
-    def method(self) -> str:  # type: ignore[override]
+    def method(self) -> str:
         """How it is drawn."""
         return "tilted" if self.tilted.tilt.any() or self.tilted.solved else "rejection"
 
@@ -61,13 +54,13 @@ class Proposed(Large):
         return np.array([any(f.type == "real" and f.name not in self.starts.still for f in self.starts.part.features)])
 
     @property
-    def note(self) -> str:  # type: ignore[override]
+    def note(self) -> str:
         """How many configurations there are at most: the size of the box."""
         spans = [axis.width for axis in self.tilted.axes.values() if isinstance(axis, Span) and axis.whole]
         return f"up to {math.prod(map(int, spans)) * math.prod(len(moves) for _, moves in self.lists.values()):,}"
 
     @property
-    def acceptance(self) -> float:  # type: ignore[override]
+    def acceptance(self) -> float:
         """Share of proposals accepted so far."""
         return self.tally["accepted"] / self.tally["proposed"] if self.tally["proposed"] else 1.0
 
