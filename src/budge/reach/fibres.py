@@ -291,7 +291,7 @@ def _joints(box: Box, names: Sequence[str], who: IntArray, label: str) -> list[J
             places = np.array([j for j, name in enumerate(names) if name in scope], dtype=np.intp)
             owner = who[rows] if len(some) > 1 else np.zeros(len(rows))
             for mine in (rows[owner == person] for person in np.unique(owner)):
-                found.append(Joint(mine, places, _shape(some, [names[j] for j in places], mine, box.low, box.high, places, label), number))
+                found.append(Joint(mine, places, _shape(some, box, mine, places, names, label), number))
     return found
 
 
@@ -314,14 +314,12 @@ def _components(rows: Sequence[tuple[Half, set[str]]]) -> list[tuple[set[str], l
     return found
 
 
-def _shape(
-    halves: Sequence[Half], names: Sequence[str], rows: IntArray, low: FloatArray, high: FloatArray, places: IntArray, label: str
-) -> Rooms | Polytopes | Hulls:
-    """Return what some rows leave open to some coordinates in some configurations."""
-    low, high = low[np.ix_(rows, places)], high[np.ix_(rows, places)]
+def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, names: Sequence[str], label: str) -> Rooms | Polytopes | Hulls:
+    """Return what some rows leave open to the coordinates in some places, in some configurations."""
+    low, high = box.low[np.ix_(rows, places)], box.high[np.ix_(rows, places)]
     equal = np.array([row.relation == "==" for row in halves])
     nothing = np.zeros(len(halves[0].constant))
-    slopes = np.stack([[row.coefficients.get(name, nothing)[rows] for name in names] for row in halves]).transpose(2, 0, 1)
+    slopes = np.stack([[row.coefficients.get(names[j], nothing)[rows] for j in places] for row in halves]).transpose(2, 0, 1)
     limits = np.stack([-row.constant[rows] for row in halves], axis=1)
     if len(equal) == 1:
         return Rooms(low, high, slopes[:, 0], limits[:, 0], bool(equal[0]))
