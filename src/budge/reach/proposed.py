@@ -14,7 +14,7 @@ from budge.expressions import All, Formula, Linear, Row
 from budge.features import Feature
 from budge.reach.accept import first_accepted, words_from
 from budge.reach.cells import resolve
-from budge.reach.core import Core, change_interval, group_moves, groups, listed_values, no_weight, supported_values
+from budge.reach.core import Core, change_interval, group_moves, groups, is_computed, listed_values, no_weight, supported_values
 from budge.reach.fibres import not_positive
 from budge.reach.forms import forms_of
 from budge.reach.large import Large
@@ -121,8 +121,8 @@ class Proposed(Large):
 def proposed(starts: Starts, measure: str) -> Proposed:
     """Return one person's part, drawn by proposals; equal configurations need a part without moving reals."""
     part = starts.part
-    moving = [f for f in part.features if f.type == "real" and listed_values(f) is None]
-    if measure == "configuration" and any(f.name in part.links or starts.up[f.name][0] > starts.down[f.name][0] for f in moving):
+    real = [f.name for f in part.features if f.type == "real" and listed_values(f) is None]
+    if measure == "configuration" and any(not is_computed(starts, name) if name in part.links else name not in starts.still for name in real):
         raise DrawError(
             "has too many configurations to list beside its continuous features",
             where=f"part {', '.join(part.names)}",
