@@ -340,6 +340,14 @@ def test_many_polytopes_with_equalities_are_solved_out_first() -> None:
     assert ks(y[:, 0], stats.beta(1, 2).cdf) > ALPHA
 
 
+def test_as_many_equalities_as_reals_leave_a_point() -> None:
+    im = InteractionModel(
+        [Feature(name, "real", bounds=(0, 10)) for name in "rs"],
+        [LinearConstraint({"r": 1, "s": 1}, "==", 4), LinearConstraint({"r": 2, "s": -1}, "==", 2)],
+    )
+    assert im.enumerate({"r": 2.0, "s": 2.0}).values.tolist() == [[2.0, 2.0]]
+
+
 # -- words --------------------------------------------------------------------------------------------------------------------
 
 

@@ -324,7 +324,7 @@ def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, n
     if len(equal) == 1:
         return Rooms(low, high, slopes[:, 0], limits[:, 0], bool(equal[0]))
     k = len(places)
-    if all(row.even for row in halves) and Polytopes.fits(int((~equal).sum()) + 2 * k, max(k - int(equal.sum()), 1)):
+    if all(row.even for row in halves) and Polytopes.fits(int((~equal).sum()) + 2 * k, k - int(equal.sum())):
         A, B = np.vstack([slopes[0, ~equal], np.eye(k), -np.eye(k)]), np.hstack([limits[:, ~equal], high, -low])
         return Polytopes(A, B, slopes[0, equal], limits[:, equal])
     return Hulls(slopes, limits, equal, low, high, label)
