@@ -298,6 +298,15 @@ def test_narrowing_a_box_leaves_the_law_as_it_is(monkeypatch: pytest.MonkeyPatch
             assert stats.ks_2samp(found[0][name], found[1][name], method="asymp").pvalue > ALPHA
 
 
+@pytest.mark.parametrize("measure", ["configuration", "volume"])
+def test_cells_that_are_narrowed_are_weighed_by_what_is_left_of_them(measure: str) -> None:
+    """Two cells, a curved rule that hardly anything passes: the second cell is cut to a strip, and must lose its weight with it."""
+    im = InteractionModel([real("a"), real("b")], [Rule("a <= 0.5 or b <= 0.5"), Rule("a * b <= 0.004")], measure=measure)  # type: ignore[arg-type]
+    got = drawn(im, {"a": 0.0, "b": 0.0})
+    assert share(got["a"] > 0.5, math.log(2) / (1 + math.log(250))) > ALPHA
+    assert ks(got["a"], lambda v: np.where(v < 0.004, v / 0.004, 1 + np.log(np.maximum(v, 0.004) / 0.004)) / (1 + math.log(250))) > ALPHA
+
+
 def test_a_product_with_a_whole_number_is_linear_once_that_is_known() -> None:
     im = InteractionModel([Feature("k", "integer", bounds=(1, 4)), real("r", 0, 2)], [Rule("k * r <= 2")])
     got = drawn(im, {"k": 1, "r": 0.5})

@@ -168,6 +168,11 @@ class Fibres:
             found[i] = np.where(there, logs, -np.inf)
         return found
 
+    def forget(self) -> None:
+        """Drop what was computed from boxes that have been narrowed since: cells are weighed by what is left of them."""
+        for name in ("dimensions", "_log_volumes", "_cell_ends", "varies"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def varies(self) -> BoolArray:
         """Which rows leave more than a point open: a cell with room, or several cells."""
