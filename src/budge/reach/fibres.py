@@ -250,7 +250,8 @@ class Fibres:
                 spot = np.minimum(np.searchsorted(own, at), len(own) - 1)
                 inside = np.flatnonzero(own[spot] == at)
                 here = inside if which is None else np.asarray(mine)[inside]
-                words: Words = lambda some, attempt, width: draws.take(some).words(width, COUPLED + attempt)  # noqa: E731
+                far = COUPLED + (draws.attempt << 44)  # no attempt in here has the words of another proposal
+                words: Words = lambda some, attempt, width, far=far: draws.take(some).words(width, far + attempt)  # type: ignore[misc] # noqa: E731
                 if len(here):
                     point[np.ix_(here, joint.places)] = joint.draw(spot[inside], here, words)
 
