@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import LinearConstraint
+from budge.constraints import Constraint, LinearConstraint
 from budge.expressions import Row
 from budge.parts import Part
 from budge.reach.core import Core, listed_values
@@ -29,6 +29,7 @@ __all__ = ["Large", "counted", "projected", "proposed"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
+Line = tuple[dict[str, float], float, bool]  # coefficients, what their sum may be at most, whether less than that
 MOST_LINES = 200  # rows that a projection may leave
 
 
@@ -150,8 +151,11 @@ class _Projected:
         piece = self.opened(Core(self.starts, np.zeros(n, dtype=np.intp), dict(known), dict(known)))
         draws = Draws(stream, np.zeros(n, dtype=np.intp), np.arange(first, first + n), piece.region)
         uniform = unit(stream.words(first, n, len(piece.reals), piece.region)[0])
-        rows = np.arange(n)
-        moved = piece.moved_by(rows, piece.point_of(rows, np.zeros(n, dtype=np.int64), uniform, draws))
+        rows, rest = np.arange(n), np.zeros(n, dtype=np.int64)
+        point = piece.point_of(rows, rest, uniform, draws)
+        if piece.densities is not None:
+            rows, point = piece.first_accepted(rows[:1], rows, rest, point, draws)
+        moved = piece.moved_by(rows, point)
         return np.stack([moved[name] for name in self.names], axis=1)
 
 
@@ -161,25 +165,25 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
     None where some constraint that reads a real feature is not one linear row with the same coefficients for everybody.
     """
     part, forms = starts.part, forms_of(starts.part)
-    kept, lines = [], []
+    kept, lines = list[Constraint](), list[Line]()
     for name in real:
         low, high = starts.x[name][0] + starts.down[name][0], starts.x[name][0] + starts.up[name][0]
-        lines += [({name: 1.0}, high), ({name: -1.0}, -low)]
+        lines += [({name: 1.0}, high, False), ({name: -1.0}, -low, False)]
     for constraint in part.constraints:
         if not forms.scope(constraint) & set(real):
             kept.append(constraint)
             continue
         row = forms.fixed(constraint)
-        if not isinstance(row, Row) or row.relation not in ("<=", ">=", "==") or starts.gone & forms.scope(constraint):
+        if not isinstance(row, Row) or row.relation == "!=" or starts.gone & forms.scope(constraint):
             return None
         terms: dict[str, float] = {}
         bound = -float(np.asarray(row.linear.const))
         for (layer, name), c in row.linear.terms.items():
             terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
             bound += float(np.asarray(c)) * (0.0 if layer == "value" else float(starts.x[name][0]))  # moves as values
-        for sign in {"<=": (1.0,), ">=": (-1.0,), "==": (1.0, -1.0)}[row.relation]:
-            lines.append(({name: sign * c for name, c in terms.items()}, sign * bound))
-    if part.links or any(part.by_name[name].distribution is not None for name in real):
+        for sign in {"<": (1.0,), ">": (-1.0,), "=": (1.0, -1.0)}[row.relation[0]]:
+            lines.append(({name: sign * c for name, c in terms.items()}, sign * bound, row.relation in ("<", ">")))
+    if part.links:
         return None
     for name in real:
         lines = _without(lines, name)
@@ -187,8 +191,13 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
             return None
     features = tuple(f for f in part.features if f.name not in real)
     declared = {f.name: f for f in features}
-    rows = [LinearConstraint({n: c for n, c in terms.items() if c}, "<=", bound).bind(declared) for terms, bound in lines if any(terms.values())]
-    if any(bound < -1e-9 * max(1.0, abs(bound)) for terms, bound in lines if not any(terms.values())):
+    rows = [
+        LinearConstraint({n: c for n, c in terms.items() if c}, "<" if strict else "<=", bound).bind(declared)  # type: ignore[arg-type]
+        for terms, bound, strict in lines
+        if any(terms.values())
+    ]
+    slack = 1e-9  # relative, as all comparisons forgive
+    if any(bound < (slack if strict else -slack) * max(1.0, abs(bound)) for terms, bound, strict in lines if not any(terms.values())):
         rows.append(LinearConstraint({features[0].name: 0.0}, "<=", -1.0).bind(declared))
     try:
         one = count_part(Part(features, (*kept, *rows)), {f.name: starts.x[f.name] for f in features})
@@ -197,15 +206,15 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
     return Large(_Projected(part, starts, one, opened), continuous=True)
 
 
-def _without(lines: list[tuple[dict[str, float], float]], name: str) -> list[tuple[dict[str, float], float]]:
+def _without(lines: list[Line], name: str) -> list[Line]:
     """Return the rows without a coordinate (Fourier–Motzkin)."""
-    kept = [(terms, bound) for terms, bound in lines if not terms.get(name)]
-    for up, top in lines:
-        for down, bottom in lines:
+    kept = [line for line in lines if not line[0].get(name)]
+    for up, top, open_above in lines:
+        for down, bottom, open_below in lines:
             a, b = up.get(name, 0.0), down.get(name, 0.0)
             if a > 0 > b:
                 names = sorted({*up, *down} - {name})
-                kept.append(({n: up.get(n, 0.0) / a - down.get(n, 0.0) / b for n in names}, top / a - bottom / b))
+                kept.append(({n: up.get(n, 0.0) / a - down.get(n, 0.0) / b for n in names}, top / a - bottom / b, open_above or open_below))
     return kept
 
 
