@@ -128,7 +128,7 @@ def open_room() -> str:
         f'<rect x="{x0}" y="{y1}" width="{x1 - x0}" height="{y0 - y1}" fill="none" stroke="{FAINT}" stroke-dasharray="5 4"/>',
         *('<circle cx="{:.1f}" cy="{:.1f}" r="1.8" fill="{}"/>'.format(*place(*point), INK) for point in points),
     ]
-    for tick in range(0, HIGH + 2):
+    for tick in range(HIGH + 2):
         body += [text(place(tick, 0)[0], 371, str(tick), "s"), *([text(36, place(0, tick)[1] + 4, str(tick), "s")] if tick else [])]
     (ox, oy), (ax, _), (_, by) = place(0, 0), place(HIGH + 1, 0), place(0, HIGH + 1)
     body += [f'<path d="M{ox} {by} V{oy} H{ax}" fill="none" stroke="{INK}"/>', text(ax, 390, "a", "n"), text(16, by + 6, "b", "n")]
