@@ -177,6 +177,27 @@ def test_volumes_of_polytopes_are_those_of_geometry() -> None:
     assert Polytope(np.array([[1.0, 1.0]]), np.array([-0.1]), low=np.zeros(2), high=np.ones(2)).empty
 
 
+@pytest.mark.parametrize(
+    ("costs", "total"),
+    [
+        ((0.526837, 1.369955, 0.786665, 1.963299, 0.661216), 1.52064),
+        ((0.734203, 1.567431, 1.766166, 1.516698, 1.053232), 1.85445),
+        ((1.456131, 1.513651, 1.337418, 1.080942, 1.435854), 1.898138),
+    ],
+)
+def test_corners_in_which_many_rows_meet_count_once(costs: tuple[float, ...], total: float) -> None:
+    """A total of absolute moves in five dimensions: 16 rows meet in each of ten corners, and rounding must not make thin facets of them."""
+    names = [f"y{i}" for i in range(5)]
+    spent = " + ".join(f"{c} * abs(action.{n})" for c, n in zip(costs, names))
+    im = InteractionModel([real(n, -9, 9) for n in names], [Rule(f"{spent} <= {total}")])
+    got = drawn(im, dict.fromkeys(names, 0.0), n=3000)
+    used = sum(c * np.abs(got[n]) for c, n in zip(costs, names)) / total
+    assert ks(used**5, "uniform") > ALPHA
+    signs = np.array(list(itertools.product([1, -1], repeat=5)))
+    found = Polytope(signs * np.array(costs), np.full(32, total), low=np.full(5, -9.0), high=np.full(5, 9.0))
+    assert found.volume == pytest.approx((2 * total) ** 5 / math.factorial(5) / math.prod(costs))
+
+
 # -- mixed parts ----------------------------------------------------------------------------------------------------------
 
 FLAG = [Feature("flag", "binary"), real("balance", 0, 10)]
@@ -295,6 +316,15 @@ def test_narrowing_a_box_leaves_the_law_as_it_is(monkeypatch: pytest.MonkeyPatch
             found.append(drawn(InteractionModel(features, [Rule(rule)]), {"k": 0, "r": 0.0, "s": 0.0}, n=4000, seed=i + round(often)))
         for name in ("k", "r", "s"):
             assert stats.ks_2samp(found[0][name], found[1][name], method="asymp").pvalue > ALPHA
+
+
+@pytest.mark.parametrize("measure", ["configuration", "volume"])
+def test_cells_that_are_narrowed_are_weighed_by_what_is_left_of_them(measure: str) -> None:
+    """Two cells, a curved rule that hardly anything passes: the second cell is cut to a strip, and must lose its weight with it."""
+    im = InteractionModel([real("a"), real("b")], [Rule("a <= 0.5 or b <= 0.5"), Rule("a * b <= 0.004")], measure=measure)  # type: ignore[arg-type]
+    got = drawn(im, {"a": 0.0, "b": 0.0})
+    assert share(got["a"] > 0.5, math.log(2) / (1 + math.log(250))) > ALPHA
+    assert ks(got["a"], lambda v: np.where(v < 0.004, v / 0.004, 1 + np.log(np.maximum(v, 0.004) / 0.004)) / (1 + math.log(250))) > ALPHA
 
 
 def test_a_product_with_a_whole_number_is_linear_once_that_is_known() -> None:

@@ -12,6 +12,7 @@ from reach_kit import ks
 import budge
 from budge import Feature, InteractionModel
 from budge.constraints import IfThen, Rule
+from budge.distributions import Distribution
 from budge.reach import set_size
 
 ALPHA = 1e-5
@@ -71,3 +72,29 @@ def test_a_real_that_an_equality_determines_can_be_listed() -> None:
     im = InteractionModel([whole("a", 600), whole("b", 600), real("u", 0, 600)], [Rule("u + a + b == 600")])
     x = {"a": 0, "b": 0, "u": 600.0}
     assert set_size(im, x) == 601 * 602 // 2 == im.enumerate(x).size
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_strict_rows_and_log_densities_beside_three_wide_whole_numbers(log: bool) -> None:
+    """Counted without the real, which is drawn from what is left: the sum of the whole numbers has the law of a simplex."""
+    law = Distribution("log") if log else None
+    top = 10**6
+    features = [*(whole(name, top) for name in "abc"), Feature("u", "real", bounds=(0.5, 2), distribution=law)]
+    rule = Rule(f"a + b + c + {top} * u < {1.5 * top}")
+    status, got = drawn(features, [rule], {"a": 0.0, "b": 0.0, "c": 0.0, "u": 0.6})
+    assert status == "ok"
+    total = (got["a"] + got["b"] + got["c"]) / top  # below 1: u is at least 0.5
+    assert total.max() < 1
+    assert ks(total**3, "uniform") > ALPHA
+    upper = 1.5 - total
+    assert ks(np.log(got["u"] / 0.5) / np.log(upper / 0.5) if log else (got["u"] - 0.5) / (upper - 0.5), "uniform") > ALPHA
+
+
+def test_a_log_density_under_a_strict_budget_beside_wide_whole_numbers() -> None:
+    """Density 1/u on u + v < 3 - (a + b)/10^4, u and v from 1 on: drawn by thinning, and (3 - s - u)/u over u."""
+    features = [whole("a", 10**4), whole("b", 10**4), Feature("u", "real", bounds=(1, 2), distribution=Distribution("log")), real("v", 1, 2)]
+    _, got = drawn(features, [Rule("u + v + (a + b) / 10000 < 3")], {"a": 0.0, "b": 0.0, "u": 1.0, "v": 1.0})
+    rest = 2 - (got["a"] + got["b"]) / 1e4  # what u may reach
+    total = rest * np.log(rest) - (rest - 1)
+    assert ks((rest * np.log(got["u"]) - (got["u"] - 1)) / total, "uniform") > ALPHA
+    assert ks((got["v"] - 1) / (rest - got["u"]), "uniform") > ALPHA

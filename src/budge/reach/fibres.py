@@ -141,6 +141,11 @@ class Fibres:
             )
         return found
 
+    def forget(self) -> None:
+        """Drop what was computed from boxes that have been narrowed since: cells are weighed by what is left of them."""
+        for name in ("dimensions", "_log_volumes", "_cell_ends", "varies"):
+            self.__dict__.pop(name, None)
+
     @cached_property
     def varies(self) -> BoolArray:
         """Which rows leave more than a point open: a cell with room, or several cells."""
@@ -220,7 +225,8 @@ class Fibres:
             for joint in self.joints[i]:
                 spot, inside = _found(joint.rows, at)
                 here = inside if which is None else np.asarray(mine)[inside]
-                words: Words = lambda some, attempt, width: draws.take(some).words(width, COUPLED + attempt)  # noqa: E731
+                far = COUPLED + (draws.attempt << 44)  # no attempt in here has the words of another proposal
+                words: Words = lambda some, attempt, width, far=far: draws.take(some).words(width, far + attempt)  # type: ignore[misc] # noqa: E731
                 if len(here):
                     point[np.ix_(here, joint.places)] = joint.draw(spot, here, words)
 

@@ -166,8 +166,11 @@ class _Projected(Large):
         piece = self.opened(Core(self.starts, np.zeros(n, dtype=np.intp), dict(known), dict(known)))
         draws = Draws(stream, np.zeros(n, dtype=np.intp), np.arange(first, first + n), piece.region)
         uniform = unit(stream.words(first, n, len(piece.reals), piece.region)[0])
-        rows = np.arange(n)
-        moved = piece.moved_by(rows, piece.point_of(rows, np.zeros(n, dtype=np.int64), uniform, draws))
+        rows, rest = np.arange(n), np.zeros(n, dtype=np.int64)
+        point = piece.point_of(rows, rest, uniform, draws)
+        if piece.densities is not None:
+            rows, point = piece.first_accepted(rows[:1], rows, rest, point, draws)
+        moved = piece.moved_by(rows, point)
         return np.stack([moved[name] for name in self.names], axis=1)
 
 
@@ -177,7 +180,7 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
     None where some constraint that reads a real feature is not one linear row with the same coefficients for everybody.
     """
     part, forms = starts.part, forms_of(starts.part)
-    if part.links or any(part.by_name[name].distribution is not None for name in real):
+    if part.links:
         return None
     order = [*(name for name in part.names if name not in real), *real]
     kept: list[Any] = []
@@ -190,22 +193,23 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
             kept.append(constraint)
             continue
         row = forms.row(constraint)
-        if row is None or row.relation not in ("<=", ">=", "==") or starts.gone & forms.scope(constraint):
+        if row is None or row.relation == "!=" or starts.gone & forms.scope(constraint):
             return None
         c = np.array([row.values.get(name, 0.0) + row.moves.get(name, 0.0) for name in order])
         bound = np.array([-row.constant + sum(slope * float(starts.x[name][0]) for name, slope in row.moves.items())])  # moves as values
-        lines += [(sign * c, sign * bound, False, False) for sign in {"<=": (1.0,), ">=": (-1.0,), "==": (1.0, -1.0)}[row.relation]]
+        signs = {"<": (1.0,), ">": (-1.0,), "=": (1.0, -1.0)}[row.relation[0]]
+        lines += [(sign * c, sign * bound, False, row.relation in ("<", ">")) for sign in signs]
     for j in range(len(order) - 1, len(order) - len(real) - 1, -1):
         lines = without(lines, j)
         if len(lines) > MOST_LINES:
             return None
     features = tuple(f for f in part.features if f.name not in real)
     declared = {f.name: f for f in features}
-    for c, bounds, _, _ in lines:
+    for c, bounds, _, short in lines:
         terms, most = {name: slope for name, slope in zip(order, c.tolist()) if slope}, float(bounds[0])
-        if not terms and most < -1e-9 * max(1.0, abs(most)):
+        if not terms and most < (1e-9 if short else -1e-9) * max(1.0, abs(most)):  # relative, as all comparisons forgive
             terms, most = {features[0].name: 0.0}, -1.0  # nothing is feasible
         if terms:
-            kept.append(LinearConstraint(terms, "<=", most).bind(declared))
+            kept.append(LinearConstraint(terms, "<" if short else "<=", most).bind(declared))  # type: ignore[arg-type]
     made = counted(Starts.of(Part(features, tuple(kept)), starts.x))
     return None if made is None else _Projected(starts, made, opened)

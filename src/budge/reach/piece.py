@@ -217,7 +217,7 @@ class Piece:
         draws = Draws(stream, np.repeat(np.arange(len(at)), n), np.tile(np.arange(first, first + n), len(at)), self.region)
         point = self.point_of(rows, rest, unit(words[..., 1:]).reshape(len(rows), -1), draws)
         if self.checks is not None or self.densities is not None:
-            rows, point = self._first_accepted(at, rows, rest, point, draws)
+            rows, point = self.first_accepted(at, rows, rest, point, draws)
         moved = self.moved_by(rows, point)
         return [moved[name] for name in self.names]
 
@@ -226,7 +226,7 @@ class Piece:
         """The places of the real coordinates: one word of a draw is for each of them."""
         return [j for j, c in enumerate(self.coordinates) if not c.whole]
 
-    def _first_accepted(
+    def first_accepted(
         self, at: IntArray, rows: IntArray, rest: npt.NDArray[Any], point: FloatArray, draws: Draws
     ) -> tuple[IntArray, FloatArray]:
         """Propose again for draws that were not accepted, more at a time with every attempt, and take the first of each that is.

@@ -220,13 +220,19 @@ class Hull:
     @cached_property
     def _simplices(self) -> tuple[FloatArray, FloatArray]:
         """Corners and volumes of a triangulation: the facets of the hull, each joined to the inner centre."""
-        from scipy.spatial import ConvexHull, HalfspaceIntersection
+        from scipy.spatial import ConvexHull, HalfspaceIntersection, QhullError
 
         low, high = span(self.A, self.b)
         size = high - low  # thin in a slanted direction is still thin; scaling helps where a direction is an axis
         halves = np.hstack([self.A * size, -self.b[:, None]])
         corners = HalfspaceIntersection(halves, np.zeros(self.dimension)).intersections
-        facets = corners[ConvexHull(corners, qhull_options="Qt").simplices] * size
+        # a corner in which many rows meet comes many times, apart by rounding, which the hull takes for thin facets
+        corners = corners[np.sort(np.unique(np.round(corners, 9), axis=0, return_index=True)[1])]
+        try:
+            hull = ConvexHull(corners, qhull_options="Qt")
+        except QhullError:  # corners moved by some 1e-13, so that no facet is thin
+            hull = ConvexHull(corners, qhull_options="QJ")
+        facets = corners[hull.simplices] * size
         cells = np.concatenate([np.zeros((len(facets), 1, self.dimension)), facets], axis=1)
         volumes = np.abs(np.linalg.det(facets)) / math.factorial(self.dimension)
         return cells[volumes > 0], volumes[volumes > 0]

@@ -77,6 +77,8 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     for at in rows[rare[np.argsort(passed[rare], kind="stable")]].tolist():
         if narrowed < MOST_HALVED:
             narrowed += _narrow(fibres, at)
+    if len(rare):
+        fibres.forget()
     pending = rows[passed == 0]
     gone = ~np.any([there[pending] for there in fibres.there], axis=0)
     single = fibres.dimensions[:, pending].max(axis=0) == 0
