@@ -32,6 +32,7 @@ __all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
+AT_ONCE = 2**14  # draws that are made together: what they need on the way stays in the cache
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,11 @@ class PartBlock:
 
     def draw(self, stream: Stream, first: int, n: int, put: Callable[[IntArray, int, FloatArray], None]) -> None:
         """Draw for everybody: `put(people, column, changes)` gets the changes of some people, n each."""
-        for number, piece in enumerate(self.pieces):
+        for number in np.unique(self.piece).tolist():
             mine = np.flatnonzero(self.piece == number)
-            if len(mine):
-                drawn = piece.draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
-                for column, changes in zip(self.columns, drawn):
-                    put(mine, int(column), changes)
+            drawn = self.pieces[number].draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
+            for column, changes in zip(self.columns, drawn):
+                put(mine, int(column), changes)
 
     def of_person(self, person: int) -> Alone:
         """Return the part as one person has it; people who stand alike share it."""
@@ -240,24 +240,31 @@ class Block:
 
     def draw(self, stream: Stream, first: int, n: int) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return draws `first`, … of everybody: the columns that can move, (columns, people · n), and the effects in them."""
-        maker, people = self.maker, len(self)
-        out = np.empty((len(maker.moved), people, n))
+        moved = np.empty((len(self.maker.moved), len(self) * n))
+        effects = {e.feature: np.zeros(len(self) * n) for e in self.maker.model.effects}
+        step = max(1, AT_ONCE // n)
+        for at in range(0, len(self), step):
+            people, own = slice(at, at + step), slice(at * n, (at + step) * n)
+            some = self if step >= len(self) else self.take(people)
+            for name, values in some._draw(moved[:, own], stream.take(people), first, n).items():
+                effects[name][own] = values
+        return moved, effects
+
+    def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, FloatArray]:
+        """Write draws into the columns that can move, and return the effects in them."""
+        maker, out = self.maker, [column.reshape(len(self), n) for column in moved]
         for part in self.parts:
             part.draw(stream, first, n, lambda who, j, changes: self._put(out, who, j, changes))
         for f, j in zip(maker.free, maker.free_columns):
             low, high = f.moves(self.rows[:, j])
             number = unit(stream.words(first, n, 1, region_of("part", f.name)))[..., 0]
             number *= (high - low)[:, None]
-            out[maker.spot[j]] = np.add(number, (self.rows[:, j] + low)[:, None], out=number)
+            np.add(number, (self.rows[:, j] + low)[:, None], out=out[maker.spot[j]])
         for j in maker.acted:  # an effect alone moves it
-            out[maker.spot[j]] = self.rows[:, j, None]
-        effects: dict[str, FloatArray] = {}
-        moved = out.reshape(len(maker.moved), people * n)
-        if maker.model.effects:
-            effects = self.add_effects(moved, stream, first, n)
-        return moved, effects
+            out[maker.spot[j]][:] = self.rows[:, j, None]
+        return self.add_effects(moved, stream, first, n) if maker.model.effects else {}
 
-    def _put(self, out: FloatArray, who: IntArray, j: int, changes: FloatArray) -> None:
+    def _put(self, out: Sequence[FloatArray], who: IntArray, j: int, changes: FloatArray) -> None:
         spot = self.maker.spot[j]
         if spot >= 0:
             changes = changes.reshape(len(who), -1)
