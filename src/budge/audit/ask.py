@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_of", "predictors_of"]
 
 BoolArray = npt.NDArray[np.bool_]
-SAMPLE, NUMBERS = 64, 1024  # rows of a table that are compared before and after a question: texts, numbers
+TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
 AGAIN = 1000  # starts that are asked again at the end
 
 
@@ -162,17 +162,16 @@ def _kinds(outputs: npt.NDArray[Any]) -> frozenset[str]:
 def _fingerprint(rows: Any) -> Any:
     """Return something that differs where a table was changed: some rows of it, numbers by their bits and other cells as texts."""
     if isinstance(rows, np.ndarray):
-        return rows.shape, _some(rows)
+        few = rows[:: max(1, len(rows) // (NUMBERS if rows.dtype.kind in "biuf" else TEXTS))]
+        return rows.shape, few.tobytes() if rows.dtype.kind in "biuf" else few.tolist()
     if not isinstance(rows, pd.DataFrame):
         return None
-    return tuple(rows.columns), len(rows), tuple(_some(column) for _, column in rows.items())
-
-
-def _some(cells: Any) -> Any:
-    if isinstance(cells.dtype, np.dtype) and cells.dtype.kind in "biuf":
-        return np.asarray(cells)[:: max(1, len(cells) // NUMBERS)].tobytes()
-    few = pd.Series(cells[:: max(1, len(cells) // SAMPLE)]) if isinstance(cells, np.ndarray) else cells.iloc[:: max(1, len(cells) // SAMPLE)]
-    return tuple(None if gone else str(v) for v, gone in zip(few, few.isna()))
+    kinds = list(rows.dtypes)
+    plain = [isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds]
+    numbers = rows.iloc[:: max(1, len(rows) // NUMBERS)]
+    texts = rows.iloc[:: max(1, len(rows) // TEXTS)]
+    cells = [tuple(None if gone else str(v) for v, gone in zip(texts.iloc[:, j], texts.iloc[:, j].isna())) for j, own in enumerate(plain) if not own]
+    return tuple(rows.columns), len(rows), kinds, (numbers if all(plain) else numbers.loc[:, plain]).to_numpy().tobytes(), cells
 
 
 def predictors_of(model: Any, *, table: bool) -> dict[str, Predictor]:

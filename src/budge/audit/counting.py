@@ -152,6 +152,7 @@ class Work:
             sheet.counts.status[:] = np.where(neither, STATUSES.index("not_exact"), source.status)
         for chunk in source.exact(np.flatnonzero(listed & anyone)):
             self._whole(block, sheets, chunk, "exact")
+            del chunk  # its memory is that of the next
         who = np.flatnonzero(drawn & anyone)
         if design.rule is not None:
             self._rounds(block, who, sheets)
@@ -159,6 +160,7 @@ class Work:
             law = "sample" if design.proposal is None else "weighted"
             for chunk in source.draws(who, design.draws, design):
                 self._whole(block, sheets, chunk, law)
+                del chunk
         counts = {name: sheet.finish(source, block.asked[name]) for name, sheet in sheets.items()}
         return Counted(block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()})
 

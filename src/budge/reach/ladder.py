@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -216,6 +217,11 @@ class _Pair:
         """Number of points."""
         return np.asarray(self.ends[-1])
 
+    @cached_property
+    def _before(self) -> IntArray:
+        """Points before each stretch, one stretch after the other."""
+        return np.concatenate([np.zeros(self.ends.shape[1], dtype=np.int64), self.ends[:-1].ravel()])
+
     @classmethod
     def of(cls, lines: Lines, low: FloatArray, high: FloatArray, some: npt.NDArray[np.bool_], wholes: Sequence[str]) -> _Pair:
         """Count the pairs; the coefficient of v divides that of t in every row."""
@@ -259,13 +265,12 @@ class _Pair:
 
     def at(self, rows: npt.NDArray[np.intp], number: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the pair of a number within each configuration."""
-        stretch = np.zeros(len(rows), dtype=np.intp)
+        place = rows  # among the stretches of all configurations
         for end in self.ends[:-1]:
-            stretch += number >= end[rows]
+            place = place + (number >= end[rows]) * len(end)
         if len(self.ends) > 1:
-            before = np.concatenate([np.zeros((1, self.ends.shape[1]), dtype=np.int64), self.ends])
-            number = number - before[stretch, rows]
-        first, length, width, step = (column[stretch, rows] for column in (self.first, self.length, self.width, self.step))
+            number = number - self._before[place]
+        first, length, width, step = (column.ravel()[place] for column in (self.first, self.length, self.width, self.step))
         k = _root(number, width, step, length)
         t = (first + k).astype(float)
         bottom = np.full(len(rows), -np.inf)

@@ -32,7 +32,7 @@ __all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
-AT_ONCE = 2**14  # draws that are made together: what they need on the way stays in the cache
+AT_ONCE = 2**15  # draws that are made together: what they need on the way stays in the cache
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class PartBlock:
 
     def draw(self, stream: Stream, first: int, n: int, put: Callable[[IntArray, int, FloatArray], None]) -> None:
         """Draw for everybody: `put(people, column, changes)` gets the changes of some people, n each."""
-        for number in np.unique(self.piece).tolist():
+        for number in np.flatnonzero(np.bincount(self.piece)).tolist():
             mine = np.flatnonzero(self.piece == number)
             drawn = self.pieces[number].draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
             for column, changes in zip(self.columns, drawn):
@@ -282,30 +282,32 @@ class Block:
         reached = []
         for group in range(int(which.max(initial=-1)) + 1):
             people = np.flatnonzero(which == group)
-            own = (people[:, None] * n + np.arange(n)).ravel()
-            for name, (epsilon, value) in self._drawn_effects(moved, people, own, stream.take(people), first, n).items():
+            alike = len(people) == len(self)
+            own: Any = slice(None) if alike else (people[:, None] * n + np.arange(n)).ravel()
+            for name, (epsilon, value) in self._drawn_effects(moved[:, own], people, stream if alike else stream.take(people), first, n).items():
                 result[name][own] = epsilon
                 reached.append((maker.spot[maker.position[name]], own, value))
         for spot, own, value in reached:  # an effect reads what actions have reached, not other effects
             moved[spot, own] = value
         return result
 
-    def _drawn_effects(
-        self, moved: FloatArray, people: IntArray, own: IntArray, stream: Stream, first: int, n: int
-    ) -> dict[str, tuple[FloatArray, FloatArray]]:
-        maker, model = self.maker, self.maker.model
+    def _drawn_effects(self, moved: FloatArray, people: IntArray, stream: Stream, first: int, n: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Draw the effects of people who have the same values missing; `moved` holds their own draws."""
+        maker, model, size = self.maker, self.maker.model, len(people) * n
         x = {name: np.repeat(self.rows[people, j], n) for name, j in maker.position.items() if name in maker.felt}
         change = {}
         for name, start in x.items():
             spot = maker.spot[maker.position[name]]
-            change[name] = np.where(np.isnan(start), 0.0, moved[spot, own] - start) if spot >= 0 else np.zeros(len(own))
+            change[name] = moved[spot] - start if spot >= 0 else np.zeros(size)
+            if np.isnan(self.rows[people, maker.position[name]]).any():
+                change[name][np.isnan(start)] = 0.0
         action = dict(change)
         read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
         for part in model.parts:
             if part.links and read & set(part.names):
-                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(len(own), -1)
+                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(size, -1)
                 action |= draw_own(part, {name: x[name] for name in part.names}, {name: change[name] for name in part.names}, uniforms)
-        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), len(own))
+        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), size)
 
     # -- listing ------------------------------------------------------------------------------------------------------
 

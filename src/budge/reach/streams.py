@@ -124,16 +124,23 @@ def below(words: WordArray, size: npt.ArrayLike, again: Again) -> IntArray:
     The number is the upper half of word · size. Words at the edge, which would favour some numbers, are replaced.
     """
     sizes = np.asarray(size, dtype=np.uint64)
-    high, low = _product(words, sizes)
-    edge = (np.uint64(0) - sizes) % sizes  # 2^64 mod size
-    bad = np.nonzero(low < edge)
-    attempt = 1
-    while len(bad[0]):
-        here = np.broadcast_to(sizes, high.shape)[bad]
-        high[bad], low = _product(again(bad, attempt), here)
-        still = low < (np.uint64(0) - here) % here
-        bad = tuple(axis[still] for axis in bad)
+    high = words >> HALF
+    if (sizes <= LOW).all():  # the upper half of a word tells, unless its product is this close below a multiple of 2^32, or on it
+        high *= sizes
+        close = np.negative(high)
+        close &= LOW
+        high >>= HALF
+        open_ = np.nonzero(close <= sizes)
+    else:
+        open_ = np.nonzero(np.ones(words.shape, dtype=bool))
+    attempt, taken = 0, words[open_]
+    while len(taken):
+        here = np.broadcast_to(sizes, high.shape)[open_]
+        high[open_], low = _product(taken, here)
+        edge = low < (np.uint64(0) - here) % here  # 2^64 mod size
+        open_ = tuple(axis[edge] for axis in open_)
         attempt += 1
+        taken = again(open_, attempt) if edge.any() else taken[:0]
     return high.view(np.int64)
 
 
@@ -158,13 +165,6 @@ def below_large(words: WordArray, size: int, stream: Stream, first: int, region:
 def _product(words: WordArray, sizes: WordArray) -> tuple[WordArray, WordArray]:
     """Return the upper and the lower 64 bits of a product of 64-bit numbers."""
     a, b = words >> HALF, words & LOW
-    if (sizes <= LOW).all():
-        a *= sizes
-        b *= sizes
-        b >>= HALF
-        a += b
-        a >>= HALF
-        return a, np.multiply(words, sizes, out=b)
     c, d = sizes >> HALF, sizes & LOW
     cross = a * d + ((b * d) >> HALF)
     middle = (cross & LOW) + b * c
