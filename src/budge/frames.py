@@ -21,6 +21,7 @@ from budge.origins import from_native, keep_origin
 __all__ = ["Coding", "one_row", "table"]
 
 FloatArray = npt.NDArray[np.float64]
+np.empty(31 << 20, dtype=np.uint8)  # freed at once: from then on glibc keeps memory of this size for the next table, where it returned it to the system
 
 
 def table(X: Any) -> pd.DataFrame:
@@ -170,7 +171,7 @@ def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArr
     """One column as numbers; what cannot be read is a problem and stays NaN."""
     if feature.type == "fixed":
         return _loose(column)
-    gone = column.isna().to_numpy()
+    gone = np.isnan(column.to_numpy()) if _is_plain(column.dtype) else column.isna().to_numpy()
     result = np.full(len(column), np.nan)
     if gone.any() and feature.missing == "error":
         _cells(found, column, gone, "a value is missing", "fill it, or declare missing: fixed")

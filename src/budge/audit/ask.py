@@ -168,10 +168,15 @@ def _fingerprint(rows: Any) -> Any:
         return None
     kinds = list(rows.dtypes)
     plain = [isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds]
-    numbers = rows.iloc[:: max(1, len(rows) // NUMBERS)]
-    texts = rows.iloc[:: max(1, len(rows) // TEXTS)]
-    cells = [tuple(None if gone else str(v) for v, gone in zip(texts.iloc[:, j], texts.iloc[:, j].isna())) for j, own in enumerate(plain) if not own]
-    return tuple(rows.columns), len(rows), kinds, (numbers if all(plain) else numbers.loc[:, plain]).to_numpy().tobytes(), cells
+    numbers, texts = (rows.iloc[:: max(1, len(rows) // most)] for most in (NUMBERS, TEXTS))
+    cells: list[Any]
+    if all(plain):
+        cells = [numbers.to_numpy().tobytes()]
+    else:
+        cells = [
+            numbers.iloc[:, j].to_numpy().tobytes() if own else tuple(map(str, texts.iloc[:, j].to_numpy(dtype=object))) for j, own in enumerate(plain)
+        ]
+    return tuple(rows.columns), len(rows), kinds, cells
 
 
 def predictors_of(model: Any, *, table: bool) -> dict[str, Predictor]:

@@ -113,7 +113,7 @@ class Ladder:
             if i < len(self.groups) - 1:
                 own, rest = rest % group.count[rows], rest // group.count[rows]
             own = own.astype(np.int64, copy=False)
-            known = [group.low[rows] + own] if group.pair is None else list(group.pair.at(rows, own))
+            known = [group.low.take(rows) + own] if group.pair is None else list(group.pair.at(rows, own))
             values |= dict(zip(group.wholes, known))
             if group.real is not None:
                 ends[group.real] = _interval(group.lines, len(known), known, rows)
@@ -158,7 +158,7 @@ def _interval(lines: Lines, j: int, known: Sequence[FloatArray], rows: npt.NDArr
     for c, b, _, _ in lines:
         if c[j] == 0:
             continue
-        rest = b[rows]
+        rest = b.take(rows)
         for i, value in enumerate(known):
             if c[i]:
                 rest = rest - c[i] * value
@@ -267,15 +267,15 @@ class _Pair:
         """Return the pair of a number within each configuration."""
         place = rows  # among the stretches of all configurations
         for end in self.ends[:-1]:
-            place = place + (number >= end[rows]) * len(end)
+            place = place + (number >= end.take(rows)) * len(end)
         if len(self.ends) > 1:
-            number = number - self._before[place]
-        first, length, width, step = (column.ravel()[place] for column in (self.first, self.length, self.width, self.step))
+            number = number - self._before.take(place)
+        first, length, width, step = (column.ravel().take(place) for column in (self.first, self.length, self.width, self.step))
         k = _root(number, width, step, length)
         t = (first + k).astype(float)
         bottom = np.full(len(rows), -np.inf)
         for c, b in self.lowers:
-            np.maximum(bottom, b[rows] - c * t if c else b[rows], out=bottom)
+            np.maximum(bottom, b.take(rows) - c * t if c else b.take(rows), out=bottom)
         return t, bottom + (number - (k * width + step * (k * (k - 1) >> 1)))
 
 

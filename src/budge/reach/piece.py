@@ -209,12 +209,12 @@ class Piece:
         if not self.coordinates and self.weights is None:
             rows = below(words[..., 0], self._totals[at][:, None], _again(stream, first, self.region))
             rows += self.begin[at][:, None]
-            return [self.changes[name][rows] for name in self.names]
+            return [self.changes[name].take(rows) for name in self.names]
         if self.fibres is not None and self.fibres.viable.hopeless and self.fibres.viable.hopeless & set(at.tolist()):
             raise self._not_accepted(f"none of its {len(self.who):,} configurations gave a point within {self.fibres.viable.tries:,} proposals")
         rows, rest = self._rows(at, words[..., 0], stream, first)
         if not self.coordinates:
-            return [self.changes[name][rows] for name in self.names]
+            return [self.changes[name].take(rows) for name in self.names]
         more = 0 if self.fibres is None and self.checks is None and self.densities is None else n  # draws that may need further words
         draws = Draws(stream, np.repeat(np.arange(len(at)), more), np.tile(np.arange(first, first + more), len(at)), self.region)
         point = self.point_of(rows, rest, unit(words[..., 1:]).reshape(len(rows), -1), draws)
@@ -312,7 +312,7 @@ class Piece:
             rows = np.repeat(begin, number.shape[1])
             for step in range(most - 1):  # to compare with each end is faster than to search
                 rows += (number >= past[np.minimum(begin + step, len(past) - 1)][:, None]).ravel()
-        return rows, number.ravel() - ahead[rows]
+        return rows, number.ravel() - ahead.take(rows)
 
     def _by_weight(self, people: IntArray, words: WordArray) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return rows in proportion to their weights, one for each word."""
@@ -359,7 +359,7 @@ class Piece:
         result = {}
         for name in self.names:
             if name in self.changes:
-                result[name] = self.changes[name][rows]
+                result[name] = self.changes[name].take(rows)
                 continue
             form = self.forms[name]
             value = np.broadcast_to(_at(form.const, rows), (len(rows),))
@@ -407,4 +407,4 @@ def _again(stream: Stream, first: int, region: int, kind: int = 0, n: int = 0) -
 
 
 def _at(value: float | FloatArray, rows: IntArray) -> float | FloatArray:
-    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
+    return value.take(rows) if isinstance(value, np.ndarray) and value.ndim else value

@@ -241,17 +241,15 @@ class Block:
     def draw(self, stream: Stream, first: int, n: int) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return draws `first`, … of everybody: the columns that can move, (columns, people · n), and the effects in them."""
         moved = np.empty((len(self.maker.moved), len(self) * n))
-        effects = {e.feature: np.zeros(len(self) * n) for e in self.maker.model.effects}
-        step = max(1, AT_ONCE // n)
-        for at in range(0, len(self), step):
-            people, own = slice(at, at + step), slice(at * n, (at + step) * n)
+        step = -(-len(self) // max(1, round(len(self) * n / AT_ONCE)))
+        for at in range(0, len(self), max(1, step)):
+            people = slice(at, at + step)
             some = self if step >= len(self) else self.take(people)
-            for name, values in some._draw(moved[:, own], stream.take(people), first, n).items():
-                effects[name][own] = values
-        return moved, effects
+            some._draw(moved[:, at * n : (at + step) * n], stream.take(people), first, n)
+        return moved, self.add_effects(moved, stream, first, n) if self.maker.model.effects else {}
 
-    def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, FloatArray]:
-        """Write draws into the columns that can move, and return the effects in them."""
+    def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> None:
+        """Write draws into the columns that can move, without effects."""
         maker, out = self.maker, [column.reshape(len(self), n) for column in moved]
         for part in self.parts:
             part.draw(stream, first, n, lambda who, j, changes: self._put(out, who, j, changes))
@@ -262,7 +260,6 @@ class Block:
             np.add(number, (self.rows[:, j] + low)[:, None], out=out[maker.spot[j]])
         for j in maker.acted:  # an effect alone moves it
             out[maker.spot[j]][:] = self.rows[:, j, None]
-        return self.add_effects(moved, stream, first, n) if maker.model.effects else {}
 
     def _put(self, out: Sequence[FloatArray], who: IntArray, j: int, changes: FloatArray) -> None:
         spot = self.maker.spot[j]
