@@ -383,6 +383,6 @@ class Execution:
         """Return the execution with other values."""
         return replace(self, **changes)
 
-    def people(self, draws: int, rows: int) -> int:
-        """Return the number of people per block of so many rows, for so many draws each."""
+    def people(self, draws: int, rows: int = 100_000) -> int:
+        """Return the number of people per block, for so many draws each."""
         return self.block_people or max(1, rows // draws)

@@ -21,7 +21,7 @@ from budge.audit.counting import Block, Counted, Work
 from budge.audit.design import Design, Execution, population_name
 from budge.audit.engines import run_blocks
 from budge.audit.result import Audit, Context, Rows
-from budge.audit.sources import CHUNK_ROWS, BoolArray, IntArray, Source, TableSource, choose, make_source
+from budge.audit.sources import BoolArray, IntArray, Source, TableSource, choose, make_source
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, Problem, nearest
 from budge.interaction import InteractionModel
 from budge.journal import Journal
@@ -171,8 +171,8 @@ class _Blocks(Sequence[Block]):
 
     def __init__(self, made: Prepared, left: IntArray, execution: Execution, told: Callable[[int], None]):
         here = execution.n_jobs == 1 and execution.engine is None and execution.journal is None  # nobody waits for a block to be finished
-        rows = (LARGER if here else 1) * CHUNK_ROWS
-        each = min(MOST_PEOPLE, execution.people(max(1, round(made.rows_each())), rows)) if len(left) else 1
+        larger = LARGER if here and execution.block_people is None else 1
+        each = min(MOST_PEOPLE, larger * execution.people(max(1, round(made.rows_each())))) if len(left) else 1
         if execution.block_people is None and execution.n_jobs != 1:
             each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round
         self.made, self.pieces, self.told = made, [left[at : at + each] for at in range(0, len(left), each)], told if here else None
