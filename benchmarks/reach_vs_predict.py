@@ -1,7 +1,7 @@
 """Drawing against predicting: german, 1000 people × 1000 draws, tables included, beside XGBoost on the same tables.
 
 Run: ``python benchmarks/reach_vs_predict.py`` (needs budge[models] and the data set). CPU time in one run, a fresh interaction
-model in every repeat; by the median drawing may take 15 % of predicting.
+model in every repeat. Drawing may take 8 % of predicting by the median, and 12 % in the first repeat, whose memory is touched for the first time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import xgboost
 from budge import InteractionModel, datasets
 
 STUDIES = Path(__file__).parent.parent / "studies"
-NEEDED = 0.15
+MEDIAN, FIRST = 0.08, 0.12  # needed
 
 
 def load() -> tuple[str, pd.DataFrame, pd.Series]:
@@ -41,7 +41,7 @@ def main() -> None:
         path = Path(folder) / "german.yaml"
         path.write_text(spec, encoding="utf-8")
         next(InteractionModel.from_file(path).sample_many(X.iloc[:1], 2)).points  # noqa: B018 - imports are not drawing
-        for _ in range(given.repeats):
+        for repeat in range(given.repeats):
             im = InteractionModel.from_file(path)
             drawing = predicting = 0.0
             count, clock = 0, time.process_time()
@@ -54,9 +54,9 @@ def main() -> None:
                 count += len(points)
                 clock = time.process_time()
             shares.append(drawing / predicting)
-            print(f"{count:>10,}{drawing:>12.3f}{predicting:>14.3f}{drawing / predicting:>8.1%}{NEEDED:>8.0%}")
-    print(f"median share {statistics.median(shares):.1%}")
-    if statistics.median(shares) > NEEDED:
+            print(f"{count:>10,}{drawing:>12.3f}{predicting:>14.3f}{drawing / predicting:>8.1%}{FIRST if not repeat else MEDIAN:>8.0%}")
+    print(f"median share {statistics.median(shares):.1%} (needed {MEDIAN:.0%}), first {shares[0]:.1%} (needed {FIRST:.0%})")
+    if statistics.median(shares) > MEDIAN or shares[0] > FIRST:
         raise SystemExit("drawing takes more than it may")
 
 

@@ -21,6 +21,7 @@ from budge.origins import from_native, keep_origin
 __all__ = ["Coding", "one_row", "table"]
 
 FloatArray = npt.NDArray[np.float64]
+np.empty(31 << 20, dtype=np.uint8)  # freed at once: from then on glibc keeps memory of this size for the next table, where it returned it to the system
 
 
 def table(X: Any) -> pd.DataFrame:
@@ -132,22 +133,24 @@ class Coding:
         every = rows if times is None else None
         columns: dict[Any, Any] = {}
         plain: dict[np.dtype[Any], list[tuple[Any, Any, bool]]] = {}
-        for label in like.columns:
-            column = like[label]
-            moves = isinstance(label, str) and label in moved
-            if moves:
-                dtype = _plain(features[label], moved[label], column.dtype)
+        kinds = list(like.dtypes)
+        matrix = like.to_numpy() if len(set(kinds)) == 1 and _is_plain(kinds[0]) else None  # read at once, not column by column
+        for j, (label, kind) in enumerate(zip(like.columns, kinds)):
+            if isinstance(label, str) and label in moved:
+                dtype = _plain(features[label], moved[label], kind)
                 if dtype is None:
-                    columns[label] = _write(features[label], moved[label], column)
+                    columns[label] = _write(features[label], moved[label], like[label])
                 else:
                     plain.setdefault(dtype, []).append((label, moved[label], True))
-            elif isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
-                plain.setdefault(column.dtype, []).append((label, column.to_numpy()[rows], False))
-            elif isinstance(column.dtype, np.dtype):
-                columns[label] = column.to_numpy()[rows] if times is None else np.repeat(column.to_numpy()[rows], times)
+            elif _is_plain(kind):
+                values = like[label].to_numpy() if matrix is None else matrix[:, j]
+                plain.setdefault(kind, []).append((label, values[rows], False))
+            elif isinstance(kind, np.dtype):
+                values = like[label].to_numpy()[rows]
+                columns[label] = values if times is None else np.repeat(values, times)
             else:
                 every = np.repeat(rows, times or 1) if every is None else every
-                columns[label] = column.array.take(every)
+                columns[label] = like[label].array.take(every)
         for dtype, found in plain.items():  # one piece of memory for all columns of a type: large pages, few faults
             room = np.empty((len(found), len(rows) * (times or 1)), dtype=dtype)
             for line, (label, values, moves) in zip(room, found):
@@ -156,6 +159,8 @@ class Coding:
                 else:
                     line.reshape(len(rows), times or 1)[:] = values[:, None]
                 columns[label] = line
+            if len(found) == like.shape[1]:
+                return keep_origin(pd.DataFrame(room.T, columns=like.columns, copy=False), like, but=self.floats)
         for label, values in columns.items():  # pandas would guess a type for objects: they stay what they are
             if isinstance(values, np.ndarray) and values.dtype == object:
                 columns[label] = pd.Series(values, dtype=object)
@@ -166,7 +171,7 @@ def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArr
     """One column as numbers; what cannot be read is a problem and stays NaN."""
     if feature.type == "fixed":
         return _loose(column)
-    gone = column.isna().to_numpy()
+    gone = np.isnan(column.to_numpy()) if _is_plain(column.dtype) else column.isna().to_numpy()
     result = np.full(len(column), np.nan)
     if gone.any() and feature.missing == "error":
         _cells(found, column, gone, "a value is missing", "fill it, or declare missing: fixed")
@@ -269,6 +274,10 @@ def _cells(found: list[Problem], column: pd.Series, bad: Iterable[bool], what: s
     found.append(Problem(f"row {column.index[int(places[0])]}, column {column.name}", what + more, cell, remedy))
 
 
+def _is_plain(kind: Any) -> bool:
+    return isinstance(kind, np.dtype) and kind.kind in "biuf"
+
+
 def _plain(feature: Feature, values: FloatArray, dtype: Any) -> np.dtype[Any] | None:
     """The type as which numbers are written where a plain cast will do: what most columns are."""
     if feature.levels is not None or not isinstance(dtype, np.dtype) or not len(values):
@@ -291,12 +300,12 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
     dtype = column.dtype
     gone = np.isnan(values)
     if feature.levels is not None and not isinstance(dtype, np.dtype):
-        codes = np.where(gone, -1, values).astype(np.intp)
+        codes = (np.where(gone, -1, values) if gone.any() else values).astype(np.intp)
         if isinstance(dtype, pd.CategoricalDtype):
             known = list(dtype.categories)
             known += [v for v in feature.levels if v not in known]
-            place = np.array([*(known.index(v) for v in feature.levels), -1])  # the last is for what is missing
-            return pd.Categorical.from_codes(place[codes], categories=known, ordered=dtype.ordered)  # type: ignore[call-overload]
+            place = np.array([*(known.index(v) for v in feature.levels), -1], dtype=np.min_scalar_type(-len(known)))  # the last is for what is missing
+            return pd.Categorical.from_codes(place[codes], categories=known, ordered=dtype.ordered, validate=False)  # type: ignore[call-overload]
         spelled: Any = dtype
         return pd.array(list(feature.levels), dtype=spelled).take(codes, allow_fill=True)
     if feature.levels is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_of", "predictors_of"]
 
 BoolArray = npt.NDArray[np.bool_]
-SAMPLE = 64  # rows of a table that are compared cell by cell before and after a question
+TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
 AGAIN = 1000  # starts that are asked again at the end
 
 
@@ -160,26 +160,23 @@ def _kinds(outputs: npt.NDArray[Any]) -> frozenset[str]:
 
 
 def _fingerprint(rows: Any) -> Any:
-    """Return something that differs where a table was changed: sums over the bits of numeric columns, and some rows cell by cell."""
+    """Return something that differs where a table was changed: some rows of it, numbers by their bits and other cells as texts."""
     if isinstance(rows, np.ndarray):
-        return (rows.shape, _bits(rows) if rows.dtype.kind in "biuf" else rows[:: max(1, len(rows) // SAMPLE)].tolist())
+        few = rows[:: max(1, len(rows) // (NUMBERS if rows.dtype.kind in "biuf" else TEXTS))]
+        return rows.shape, few.tobytes() if rows.dtype.kind in "biuf" else few.tolist()
     if not isinstance(rows, pd.DataFrame):
         return None
-    step = max(1, len(rows) // SAMPLE)
-    sums: list[Any] = []
-    for j in range(rows.shape[1]):
-        column = rows.iloc[:, j]
-        kind = column.dtype
-        if isinstance(kind, np.dtype) and kind.kind in "biuf":
-            sums.append(_bits(column.to_numpy()))
-        else:
-            sums.append(tuple(None if gone else str(v) for v, gone in zip(column.iloc[::step], column.iloc[::step].isna())))
-    return tuple(rows.columns), len(rows), tuple(sums)
-
-
-def _bits(values: npt.NDArray[Any]) -> int:
-    flat = np.ascontiguousarray(values).ravel()
-    return int(flat.view(f"u{flat.dtype.itemsize}").sum(dtype=np.uint64))
+    kinds = list(rows.dtypes)
+    plain = [isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds]
+    numbers, texts = (rows.iloc[:: max(1, len(rows) // most)] for most in (NUMBERS, TEXTS))
+    cells: list[Any]
+    if all(plain):
+        cells = [numbers.to_numpy().tobytes()]
+    else:
+        cells = [
+            numbers.iloc[:, j].to_numpy().tobytes() if own else tuple(map(str, texts.iloc[:, j].to_numpy(dtype=object))) for j, own in enumerate(plain)
+        ]
+    return tuple(rows.columns), len(rows), kinds, cells
 
 
 def predictors_of(model: Any, *, table: bool) -> dict[str, Predictor]:

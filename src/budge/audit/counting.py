@@ -5,7 +5,7 @@ Pure: what is counted for a row depends on the row, the design and the models al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ class Block:
     source: Source
     before: Mapping[str, npt.NDArray[Any]]
     asked: Mapping[str, BoolArray]
+    told: Callable[[int], None] | None = None  # called with the number of rows of each chunk that is counted, where somebody waits for the block
 
 
 @dataclass(frozen=True)
@@ -95,21 +96,17 @@ class _Sheet:
 
     def keep_nearest(self, source: Source, chunk: Chunk, hit: BoolArray, seen: IntArray | None = None) -> None:
         """Remember the nearest hit of each row, the first among equals; `seen`: points of the rows in earlier chunks."""
-        places = np.flatnonzero(hit)
-        if not len(places):
+        if not hit.any():
             return
-        owner = chunk.owner[places]
-        distance = source.distance(chunk, places)
-        begin = np.flatnonzero(np.diff(owner, prepend=-1))  # owners come in order
-        firsts = owner[begin]
-        least = np.minimum.reduceat(distance, begin)
-        candidates = np.flatnonzero(distance == np.repeat(least, np.diff(np.r_[begin, len(places)])))
-        chosen = candidates[np.searchsorted(candidates, begin)]  # the first of the nearest of each row
-        rows = chunk.people[firsts]
-        better = least < self.nearest[rows]
-        rows, at = rows[better], places[chosen[better]]
+        distance = np.where(hit, source.distance(chunk), np.inf)
+        starts = chunk.starts
+        least = np.minimum.reduceat(distance, starts)
+        better = np.flatnonzero(least < self.nearest[chunk.people])
+        candidates = np.flatnonzero(distance == np.repeat(least, chunk.counts))
+        at = candidates[np.searchsorted(candidates, starts[better])]  # the first of the nearest of each row
+        rows = chunk.people[better]
         self.nearest[rows] = least[better]
-        self.hit_at[rows] = at - chunk.starts[firsts[better]] + (0 if seen is None else seen[rows])
+        self.hit_at[rows] = at - starts[better] + (0 if seen is None else seen[rows])
         if chunk.moved is not None:
             if self.reached is None:
                 self.reached = np.empty((len(self.nearest), len(chunk.moved)))
@@ -154,33 +151,35 @@ class Work:
         for sheet in sheets.values():
             sheet.counts.status[:] = np.where(neither, STATUSES.index("not_exact"), source.status)
         for chunk in source.exact(np.flatnonzero(listed & anyone)):
-            for name, sheet in sheets.items():
-                self._whole(source, block.asked[name], sheet, chunk, "exact")
+            self._whole(block, sheets, chunk, "exact")
+            del chunk  # its memory is that of the next
         who = np.flatnonzero(drawn & anyone)
         if design.rule is not None:
             self._rounds(block, who, sheets)
         else:
             law = "sample" if design.proposal is None else "weighted"
             for chunk in source.draws(who, design.draws, design):
-                for name, sheet in sheets.items():
-                    self._whole(source, block.asked[name], sheet, chunk, law)
+                self._whole(block, sheets, chunk, law)
+                del chunk
         counts = {name: sheet.finish(source, block.asked[name]) for name, sheet in sheets.items()}
         return Counted(block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()})
 
     @staticmethod
-    def _whole(source: Source, asked: BoolArray, sheet: _Sheet, chunk: Chunk, law: str) -> None:
-        """Count a chunk for the rows that this model's audit is about."""
-        some = asked[chunk.people]
-        if not some.any():
-            return
-        if not some.all():
-            chunk = _part(source, chunk, some)
-        found = sheet.answers(chunk)
-        if law == "weighted":
-            sheet.weigh(chunk, found)
-        else:
-            sheet.add(chunk, found, law)
-        sheet.keep_nearest(source, chunk, found.hit)
+    def _whole(block: Block, sheets: Mapping[str, _Sheet], whole: Chunk, law: str) -> None:
+        """Count a chunk that holds all points of its rows, for each model those that its audit is about."""
+        for name, sheet in sheets.items():
+            some = block.asked[name][whole.people]
+            if not some.any():
+                continue
+            chunk = whole if some.all() else _part(block.source, whole, some)
+            found = sheet.answers(chunk)
+            if law == "weighted":
+                sheet.weigh(chunk, found)
+            else:
+                sheet.add(chunk, found, law)
+            sheet.keep_nearest(block.source, chunk, found.hit)
+        if block.told is not None:
+            block.told(len(whole.people))
 
     def _rounds(self, block: Block, who: IntArray, sheets: Mapping[str, _Sheet]) -> None:
         """Draw in rounds no longer than the rule can use, and stop for each row and model as soon as the rule allows."""

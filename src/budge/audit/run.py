@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from hashlib import blake2b
@@ -33,6 +33,7 @@ __all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished",
 PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
 PROBE = "probe"  # the key of these in a journal
 MOST_PEOPLE = 32_768  # of a block
+LARGER = 4  # questions per block, where a block need not be kept or sent: people are prepared, and witnesses asked about, together
 IDENTITY = ("version", "streams", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -54,16 +55,16 @@ class Prepared:
         """What is done with each block."""
         return Work(self.askers, self.design)
 
-    def block(self, people: Any) -> Block:
+    def block(self, people: Any, told: Callable[[int], None] | None = None) -> Block:
         """Return the block of some people, by position."""
         some = np.asarray(people, dtype=np.intp)
         before = {name: values[some] for name, values in self.before.items()}
-        return Block(some, self.source.take(some), before, {name: mask[some] for name, mask in self.asked.items()})
+        return Block(some, self.source.take(some), before, {name: mask[some] for name, mask in self.asked.items()}, told)
 
     def rows_each(self) -> float:
         """Return about how many points a person has, from a few of them."""
-        if not len(self.todo):
-            return 1.0
+        if not len(self.todo) or self.design.method == "sample":
+            return float(self.design.draws)
         some = self.source.take(self.todo[np.unique(np.linspace(0, len(self.todo) - 1, PROBED).astype(np.intp))])
         listed, drawn, _ = choose(some, self.design)
         return float(np.mean(np.where(listed, some.size, np.where(drawn, self.design.draws, 1.0))))
@@ -112,17 +113,20 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
             _check_code(log, probe, made, info)
         done = _latest([_reread(record) for record in records.values()], len(made.source), again=log is not None and not log.complete)
         known = np.concatenate([part.people for part in done]) if done else np.zeros(0, np.intp)
-        blocks = _Blocks(made, made.todo[~np.isin(made.todo, known)], execution)
-        progress, attempt, ready = execution.progress, 1 if log is None else log.attempt, len(known)
-        if progress is not None:
+        progress, attempt, ready = execution.progress or (lambda done, total: None), 1 if log is None else log.attempt, len(known)
+        progress(ready, len(made.todo))
+
+        def told(people: int) -> None:
+            nonlocal ready
+            ready += people
             progress(ready, len(made.todo))
+
+        blocks = _Blocks(made, made.todo[~np.isin(made.todo, known)], execution, told)
         for _, found in run_blocks(made.work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
             if log is not None:
                 log.write({f"{attempt:06d}:{int(found.people[0]):012d}": _record(found)})
             done.append(found)
-            ready += len(found.people)
-            if progress is not None:
-                progress(ready, len(made.todo))
+            told(sum(len(part.people) for part in done) - ready)
         result = finished(made, result_of(made, info, done), execution.check)
         if log is not None and not log.complete:
             log.finish()
@@ -165,17 +169,19 @@ def _check_code(log: Journal, known: Mapping[str, Any] | None, made: Prepared, i
 class _Blocks(Sequence[Block]):
     """The blocks of an audit, made when they are asked for."""
 
-    def __init__(self, made: Prepared, left: IntArray, execution: Execution):
-        each = min(MOST_PEOPLE, execution.people(max(1, round(made.rows_each())))) if len(left) else 1
+    def __init__(self, made: Prepared, left: IntArray, execution: Execution, told: Callable[[int], None]):
+        here = execution.n_jobs == 1 and execution.engine is None and execution.journal is None  # nobody waits for a block to be finished
+        larger = LARGER if here and execution.block_people is None else 1
+        each = min(MOST_PEOPLE, larger * execution.people(max(1, round(made.rows_each())))) if len(left) else 1
         if execution.block_people is None and execution.n_jobs != 1:
             each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round
-        self.made, self.pieces = made, [left[at : at + each] for at in range(0, len(left), each)]
+        self.made, self.pieces, self.told = made, [left[at : at + each] for at in range(0, len(left), each)], told if here else None
 
     def __len__(self) -> int:
         return len(self.pieces)
 
     def __getitem__(self, at: Any) -> Any:
-        return self.made.block(self.pieces[at])
+        return self.made.block(self.pieces[at], self.told)
 
 
 def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) -> Audit:

@@ -84,7 +84,7 @@ class Source(Protocol):
     def digest(self) -> str: ...
     def exact(self, people: Any) -> Iterator[Chunk]: ...
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]: ...
-    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray: ...
+    def distance(self, chunk: Chunk) -> FloatArray: ...
     def points(self, people: Any, chunk: Chunk, places: IntArray) -> Any: ...
 
 
@@ -272,26 +272,23 @@ class TableSource:
         assert chunk.moved is not None
         return self.written(people, chunk.moved[:, places].T)
 
-    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray:
+    def distance(self, chunk: Chunk) -> FloatArray:
         """Return how far points are from their starts: moves in units of the feature's range, one for another level."""
-        maker, who = reacher(self.model), chunk.people[chunk.owner[places]]
+        maker, total, counts = reacher(self.model), np.zeros(int(chunk.counts.sum())), chunk.counts
         assert chunk.moved is not None
-        return self.far(chunk.moved[:, places], self.values[np.ix_(who, maker.moved)].T)
-
-    def far(self, moved: FloatArray, starts: FloatArray) -> FloatArray:
-        """Return the distance of points from their starts, both (features that can move, points)."""
-        total = np.zeros(moved.shape[1])
-        for line, start, j in zip(moved, starts, reacher(self.model).moved):
-            f = self.model.features[j]
+        even = len(counts) > 0 and bool((counts == counts[0]).all())
+        for line, j in zip(chunk.moved, maker.moved):
+            f, start = self.model.features[j], self.values[chunk.people, j]
+            steps = (line.reshape(len(counts), -1) - start[:, None]).ravel() if even else line - np.repeat(start, counts)
             if f.type == "category" and not f.ordered:
-                total += line != start
+                total += steps != 0
                 continue
             low, high = f.range
             span = high - low if np.isfinite(high - low) and high > low else 1.0
-            steps = np.abs(line - start)
+            np.abs(steps, out=steps)
             if f.missing == "fixed":
                 steps = np.nan_to_num(steps)
-            total += steps / span if span != 1.0 else steps
+            total += np.divide(steps, span, out=steps) if span != 1.0 else steps
         return total
 
 
@@ -394,9 +391,9 @@ class DrawerSource:
             raise DataError(f"draw must return {size} inputs", where=f"input {self.labels[i]}", got=len(points))
         return points
 
-    def distance(self, chunk: Chunk, places: IntArray) -> FloatArray:
+    def distance(self, chunk: Chunk) -> FloatArray:
         """Return zeros: inputs of any kind have no distance, so the first hit counts as the nearest."""
-        return np.zeros(len(places))
+        return np.zeros(int(chunk.counts.sum()))
 
     def points(self, people: Any, chunk: Chunk, places: IntArray) -> Any:
         """Return some points of a chunk."""

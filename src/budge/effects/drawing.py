@@ -67,7 +67,7 @@ def draw_effects(
             continue
         base = np.broadcast_to(env["value", effect.feature], (n,))
         drawn = _drawn(effect.draw, effect.expression, effect.reads, env, chance, n, levels, effect.label, feature=feature)
-        value = {"add": base + drawn, "set": drawn, "multiply": base * drawn}[effect.way]
+        value = base + drawn if effect.way == "add" else base * drawn if effect.way == "multiply" else drawn
         if effect.round:
             value = np.round(value)
         if effect.clip is not None:
@@ -143,11 +143,11 @@ def _drawn(
         position = {str(level): float(i) for i, level in enumerate(feature.levels)}
         raw = np.array([position[v] for v in raw.astype(str).ravel()]).reshape(raw.shape)
     values = np.array(np.broadcast_to(raw, shape), dtype=float)
-    bad = ~np.isfinite(values)
-    if bad.any():
+    good = np.isfinite(values)
+    if not good.all():
         if gone:
             raise _reads_missing(gone, label)
-        raise ReachError("must return finite numbers", where=label, got=float(values[bad][0]))
+        raise ReachError("must return finite numbers", where=label, got=float(values[~good][0]))
     return values
 
 

@@ -17,8 +17,8 @@ __all__ = ["check_contract", "differ"]
 
 #: Scores of one row that differ by less than this, relatively, are one score: sums in another order, not another answer.
 TOLERANCE = {2: 1e-2, 4: 1e-5, 8: 1e-9}
-#: Rows asked one by one.
-ALONE = 6
+#: Rows asked one by one: one of each of two answers, and another.
+ALONE = 3
 
 
 def check_contract(predictor: Predictor, frame: Rows, *, seed: int = 0, rows: int = 32) -> list[Problem]:
@@ -143,12 +143,11 @@ def _repeat(predictor: Predictor, few: Rows, first: Array) -> list[Problem]:
     """The same rows again, in another order, alone: an answer depends on its row and on nothing else."""
     n = count(few)
     try:
-        again = predictor.predict(few.copy())
-        others = int(differ(first, again).sum())
+        backwards = predictor.predict(few.iloc[::-1].copy() if isinstance(few, pd.DataFrame) else few[::-1].copy())[::-1]
+        others = int(differ(first, predictor.predict(few.copy())).sum()) if differ(first, backwards).any() else 0
         if others:
             what = f"the model is random: asked twice, {others} of {n} rows got another answer"
             return [Problem(predictor.name, what, remedy="fix its seed, or make the noise an effect of the interaction model")]
-        backwards = predictor.predict(few.iloc[::-1].copy() if isinstance(few, pd.DataFrame) else few[::-1].copy())[::-1]
         places = _places(first)
         alone = [predictor.predict(few.iloc[[i]].copy() if isinstance(few, pd.DataFrame) else few[[i]].copy()) for i in places]
     except BudgeError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ class Ladder:
             if i < len(self.groups) - 1:
                 own, rest = rest % group.count[rows], rest // group.count[rows]
             own = own.astype(np.int64, copy=False)
-            known = [group.low[rows] + own] if group.pair is None else list(group.pair.at(rows, own))
+            known = [group.low.take(rows) + own] if group.pair is None else list(group.pair.at(rows, own))
             values |= dict(zip(group.wholes, known))
             if group.real is not None:
                 ends[group.real] = _interval(group.lines, len(known), known, rows)
@@ -157,7 +158,7 @@ def _interval(lines: Lines, j: int, known: Sequence[FloatArray], rows: npt.NDArr
     for c, b, _, _ in lines:
         if c[j] == 0:
             continue
-        rest = b[rows]
+        rest = b.take(rows)
         for i, value in enumerate(known):
             if c[i]:
                 rest = rest - c[i] * value
@@ -216,6 +217,11 @@ class _Pair:
         """Number of points."""
         return np.asarray(self.ends[-1])
 
+    @cached_property
+    def _before(self) -> IntArray:
+        """Points before each stretch, one stretch after the other."""
+        return np.concatenate([np.zeros(self.ends.shape[1], dtype=np.int64), self.ends[:-1].ravel()])
+
     @classmethod
     def of(cls, lines: Lines, low: FloatArray, high: FloatArray, some: npt.NDArray[np.bool_], wholes: Sequence[str]) -> _Pair:
         """Count the pairs; the coefficient of v divides that of t in every row."""
@@ -259,18 +265,17 @@ class _Pair:
 
     def at(self, rows: npt.NDArray[np.intp], number: IntArray) -> tuple[FloatArray, FloatArray]:
         """Return the pair of a number within each configuration."""
-        stretch = np.zeros(len(rows), dtype=np.intp)
+        place = rows  # among the stretches of all configurations
         for end in self.ends[:-1]:
-            stretch += number >= end[rows]
+            place = place + (number >= end.take(rows)) * len(end)
         if len(self.ends) > 1:
-            before = np.concatenate([np.zeros((1, self.ends.shape[1]), dtype=np.int64), self.ends])
-            number = number - before[stretch, rows]
-        first, length, width, step = (column[stretch, rows] for column in (self.first, self.length, self.width, self.step))
+            number = number - self._before.take(place)
+        first, length, width, step = (column.ravel().take(place) for column in (self.first, self.length, self.width, self.step))
         k = _root(number, width, step, length)
         t = (first + k).astype(float)
         bottom = np.full(len(rows), -np.inf)
         for c, b in self.lowers:
-            np.maximum(bottom, b[rows] - c * t if c else b[rows], out=bottom)
+            np.maximum(bottom, b.take(rows) - c * t if c else b.take(rows), out=bottom)
         return t, bottom + (number - (k * width + step * (k * (k - 1) >> 1)))
 
 

@@ -33,6 +33,7 @@ BoolArray = npt.NDArray[np.bool_]
 Checks = Callable[[Mapping[str, FloatArray], IntArray], BoolArray]
 BUDGET = 20_000_000  # proposals for one call
 MOST_COPIES = 4096
+FEW = 12  # configurations of a person that are compared one by one
 DENSITY, WITHIN, REPLACED = 2 << 20, 3 << 20, 4 << 20  # attempts that are none: more words of the first proposal
 
 
@@ -206,15 +207,16 @@ class Piece:
         """Return so many changes of people (`at`: their places here), a column a name: person by person, from draw `first` on."""
         words = stream.words(first, n, 1 + len(self.reals), self.region)
         if not self.coordinates and self.weights is None:
-            number = below(words[..., 0], self._totals[at][:, None], _again(stream, first, self.region))
-            rows = (self.begin[at][:, None] + number).ravel()
-            return [self.changes[name][rows] for name in self.names]
-        if self.fibres is not None and self.fibres.viable.hopeless & set(at.tolist()):
+            rows = below(words[..., 0], self._totals[at][:, None], _again(stream, first, self.region))
+            rows += self.begin[at][:, None]
+            return [self.changes[name].take(rows) for name in self.names]
+        if self.fibres is not None and self.fibres.viable.hopeless and self.fibres.viable.hopeless & set(at.tolist()):
             raise self._not_accepted(f"none of its {len(self.who):,} configurations gave a point within {self.fibres.viable.tries:,} proposals")
         rows, rest = self._rows(at, words[..., 0], stream, first)
         if not self.coordinates:
-            return [self.changes[name][rows] for name in self.names]
-        draws = Draws(stream, np.repeat(np.arange(len(at)), n), np.tile(np.arange(first, first + n), len(at)), self.region)
+            return [self.changes[name].take(rows) for name in self.names]
+        more = 0 if self.fibres is None and self.checks is None and self.densities is None else n  # draws that may need further words
+        draws = Draws(stream, np.repeat(np.arange(len(at)), more), np.tile(np.arange(first, first + more), len(at)), self.region)
         point = self.point_of(rows, rest, unit(words[..., 1:]).reshape(len(rows), -1), draws)
         if self.checks is not None or self.densities is not None:
             rows, point = self.first_accepted(at, rows, rest, point, draws)
@@ -276,12 +278,8 @@ class Piece:
                 more = stream.words(first, words.shape[1], 1, self.region, WITHIN)[..., 0].ravel()
                 rest = below(more, self.counts[rows].astype(np.uint64), _again(stream, first, self.region, WITHIN, words.shape[1]))
             return rows, rest
-        if max(self.sizes) < LARGEST and sum(self.sizes) < LARGEST:
-            ends = np.cumsum(self.counts.astype(np.int64))
-            base = np.concatenate([np.zeros(1, dtype=np.int64), ends])[self.begin]
-            number = (below(words, self._totals[at].astype(np.uint64)[:, None], _again(stream, first, self.region)) + base[at][:, None]).ravel()
-            rows = np.searchsorted(ends, number, side="right")
-            return rows, np.asarray(number - (ends[rows] - self.counts[rows]))
+        if self._ends is not None:
+            return self._numbered(at, below(words, self._totals[at].astype(np.uint64)[:, None], _again(stream, first, self.region)))
         rows, rest = np.empty(words.shape, dtype=np.intp), np.zeros(words.shape, dtype=object)
         for i, person in enumerate(at.tolist()):
             past = list(accumulate(int(c) for c in self.counts[self.begin[person] : self.begin[person + 1]]))
@@ -293,6 +291,28 @@ class Piece:
             rows[i] = self.begin[person] + np.array(local)
             rest[i] = [value - (past[r - 1] if r else 0) for value, r in zip(number, local)]
         return rows.ravel(), rest.ravel()
+
+    @cached_property
+    def _ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
+        """How many configurations of all people there are before each row, and up to its end; None where they are too many for this."""
+        if sum(self.sizes) >= LARGEST:
+            return None
+        counts = self.counts.astype(np.int64)
+        return np.cumsum(counts) - counts, np.cumsum(counts)
+
+    def _numbered(self, at: IntArray, number: npt.NDArray[np.int64]) -> tuple[IntArray, npt.NDArray[Any]]:
+        """Return row and number within the row, by number within the person: (people, draws)."""
+        assert self._ends is not None
+        ahead, past = self._ends
+        begin, most = self.begin[at], int(np.diff(self.begin).max())
+        number += ahead[begin][:, None]
+        if most > FEW:
+            rows = np.searchsorted(past, number.ravel(), side="right")
+        else:
+            rows = np.repeat(begin, number.shape[1])
+            for step in range(most - 1):  # to compare with each end is faster than to search
+                rows += (number >= past[np.minimum(begin + step, len(past) - 1)][:, None]).ravel()
+        return rows, number.ravel() - ahead.take(rows)
 
     def _by_weight(self, people: IntArray, words: WordArray) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return rows in proportion to their weights, one for each word."""
@@ -339,7 +359,7 @@ class Piece:
         result = {}
         for name in self.names:
             if name in self.changes:
-                result[name] = self.changes[name][rows]
+                result[name] = self.changes[name].take(rows)
                 continue
             form = self.forms[name]
             value = np.broadcast_to(_at(form.const, rows), (len(rows),))
@@ -387,4 +407,4 @@ def _again(stream: Stream, first: int, region: int, kind: int = 0, n: int = 0) -
 
 
 def _at(value: float | FloatArray, rows: IntArray) -> float | FloatArray:
-    return value[rows] if isinstance(value, np.ndarray) and value.ndim else value
+    return value.take(rows) if isinstance(value, np.ndarray) and value.ndim else value

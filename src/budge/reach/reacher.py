@@ -32,6 +32,7 @@ __all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
+AT_ONCE = 2**15  # draws that are made together: what they need on the way stays in the cache
 
 
 @dataclass(frozen=True)
@@ -100,12 +101,11 @@ class PartBlock:
 
     def draw(self, stream: Stream, first: int, n: int, put: Callable[[IntArray, int, FloatArray], None]) -> None:
         """Draw for everybody: `put(people, column, changes)` gets the changes of some people, n each."""
-        for number, piece in enumerate(self.pieces):
+        for number in np.flatnonzero(np.bincount(self.piece)).tolist():
             mine = np.flatnonzero(self.piece == number)
-            if len(mine):
-                drawn = piece.draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
-                for column, changes in zip(self.columns, drawn):
-                    put(mine, int(column), changes)
+            drawn = self.pieces[number].draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
+            for column, changes in zip(self.columns, drawn):
+                put(mine, int(column), changes)
 
     def of_person(self, person: int) -> Alone:
         """Return the part as one person has it; people who stand alike share it."""
@@ -240,24 +240,28 @@ class Block:
 
     def draw(self, stream: Stream, first: int, n: int) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return draws `first`, … of everybody: the columns that can move, (columns, people · n), and the effects in them."""
-        maker, people = self.maker, len(self)
-        out = np.empty((len(maker.moved), people, n))
+        moved = np.empty((len(self.maker.moved), len(self) * n))
+        step = -(-len(self) // max(1, round(len(self) * n / AT_ONCE)))
+        for at in range(0, len(self), max(1, step)):
+            people = slice(at, at + step)
+            some = self if step >= len(self) else self.take(people)
+            some._draw(moved[:, at * n : (at + step) * n], stream.take(people), first, n)
+        return moved, self.add_effects(moved, stream, first, n) if self.maker.model.effects else {}
+
+    def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> None:
+        """Write draws into the columns that can move, without effects."""
+        maker, out = self.maker, [column.reshape(len(self), n) for column in moved]
         for part in self.parts:
             part.draw(stream, first, n, lambda who, j, changes: self._put(out, who, j, changes))
         for f, j in zip(maker.free, maker.free_columns):
             low, high = f.moves(self.rows[:, j])
             number = unit(stream.words(first, n, 1, region_of("part", f.name)))[..., 0]
             number *= (high - low)[:, None]
-            out[maker.spot[j]] = np.add(number, (self.rows[:, j] + low)[:, None], out=number)
+            np.add(number, (self.rows[:, j] + low)[:, None], out=out[maker.spot[j]])
         for j in maker.acted:  # an effect alone moves it
-            out[maker.spot[j]] = self.rows[:, j, None]
-        effects: dict[str, FloatArray] = {}
-        moved = out.reshape(len(maker.moved), people * n)
-        if maker.model.effects:
-            effects = self.add_effects(moved, stream, first, n)
-        return moved, effects
+            out[maker.spot[j]][:] = self.rows[:, j, None]
 
-    def _put(self, out: FloatArray, who: IntArray, j: int, changes: FloatArray) -> None:
+    def _put(self, out: Sequence[FloatArray], who: IntArray, j: int, changes: FloatArray) -> None:
         spot = self.maker.spot[j]
         if spot >= 0:
             changes = changes.reshape(len(who), -1)
@@ -275,30 +279,32 @@ class Block:
         reached = []
         for group in range(int(which.max(initial=-1)) + 1):
             people = np.flatnonzero(which == group)
-            own = (people[:, None] * n + np.arange(n)).ravel()
-            for name, (epsilon, value) in self._drawn_effects(moved, people, own, stream.take(people), first, n).items():
+            alike = len(people) == len(self)
+            own: Any = slice(None) if alike else (people[:, None] * n + np.arange(n)).ravel()
+            for name, (epsilon, value) in self._drawn_effects(moved[:, own], people, stream if alike else stream.take(people), first, n).items():
                 result[name][own] = epsilon
                 reached.append((maker.spot[maker.position[name]], own, value))
         for spot, own, value in reached:  # an effect reads what actions have reached, not other effects
             moved[spot, own] = value
         return result
 
-    def _drawn_effects(
-        self, moved: FloatArray, people: IntArray, own: IntArray, stream: Stream, first: int, n: int
-    ) -> dict[str, tuple[FloatArray, FloatArray]]:
-        maker, model = self.maker, self.maker.model
+    def _drawn_effects(self, moved: FloatArray, people: IntArray, stream: Stream, first: int, n: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+        """Draw the effects of people who have the same values missing; `moved` holds their own draws."""
+        maker, model, size = self.maker, self.maker.model, len(people) * n
         x = {name: np.repeat(self.rows[people, j], n) for name, j in maker.position.items() if name in maker.felt}
         change = {}
         for name, start in x.items():
             spot = maker.spot[maker.position[name]]
-            change[name] = np.where(np.isnan(start), 0.0, moved[spot, own] - start) if spot >= 0 else np.zeros(len(own))
+            change[name] = moved[spot] - start if spot >= 0 else np.zeros(size)
+            if np.isnan(self.rows[people, maker.position[name]]).any():
+                change[name][np.isnan(start)] = 0.0
         action = dict(change)
         read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
         for part in model.parts:
             if part.links and read & set(part.names):
-                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(len(own), -1)
+                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(size, -1)
                 action |= draw_own(part, {name: x[name] for name in part.names}, {name: change[name] for name in part.names}, uniforms)
-        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), len(own))
+        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), size)
 
     # -- listing ------------------------------------------------------------------------------------------------------
 

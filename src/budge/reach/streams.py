@@ -10,7 +10,7 @@ proposal that was not accepted, the steps of a chain) takes them from a region o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -69,8 +69,8 @@ class Stream:
     def words(self, first: int, n: int, width: int, region: int = 0, attempt: int = 0) -> WordArray:
         """Return the words of draws `first`, … of everybody: (people, n, width)."""
         out = np.empty((len(self.keys), n * width), dtype=np.uint64)
-        for person in range(len(self.keys)):
-            out[person] = self._run(person, first * width, n * width, region, attempt)
+        for line, made in zip(out, self._runs(self.keys.tolist(), first * width, n * width, region, attempt)):
+            line[:] = made
         return out.reshape(len(self.keys), n, width)
 
     def at(self, people: npt.NDArray[np.intp], draws: IntArray, width: int, region: int, attempt: int = 0) -> WordArray:
@@ -79,19 +79,20 @@ class Stream:
         cuts = np.flatnonzero((np.diff(people) != 0) | (np.diff(draws) != 1)) + 1  # draws that follow each other are made together
         for begin, end in zip([0, *cuts.tolist()], [*cuts.tolist(), len(draws)]):
             if end > begin:
-                made = self._run(int(people[begin]), int(draws[begin]) * width, (end - begin) * width, region, attempt)
-                out[begin:end] = made.reshape(-1, width)
+                key = self.keys[people[begin]].tolist()
+                for made in self._runs([key], int(draws[begin]) * width, (end - begin) * width, region, attempt):
+                    out[begin:end] = made.reshape(-1, width)
         return out
 
-    def _run(self, person: int, start: int, count: int, region: int, attempt: int) -> WordArray:
-        """Return `count` words of one person from word `start` of a region on."""
+    @staticmethod
+    def _runs(keys: list[list[int]], start: int, count: int, region: int, attempt: int) -> Iterator[WordArray]:
+        """Yield `count` words for each key, from word `start` of a region on."""
         block, skip = divmod(start, 4)
         philox, state = _maker()
-        state["state"]["key"][:] = self.keys[person]
-        state["state"]["counter"][:] = (block, 0, attempt, region)
-        philox.state = state  # type: ignore[assignment]
-        made: WordArray = philox.random_raw(skip + count)
-        return made[skip:] if skip else made
+        for key in keys:
+            state["state"] = {"key": key, "counter": (block, 0, attempt, region)}
+            philox.state = state  # type: ignore[assignment]
+            yield philox.random_raw(skip + count)[skip:]
 
 
 _THREAD = threading.local()
@@ -102,8 +103,8 @@ def _maker() -> tuple[np.random.Philox, dict[str, Any]]:
     found: tuple[np.random.Philox, dict[str, Any]] | None = getattr(_THREAD, "maker", None)
     if found is None:
         philox = np.random.Philox(key=0)
-        found = _THREAD.maker = (philox, dict(philox.state))
-        found[1]["buffer_pos"] = 4  # nothing is left over
+        left = {"buffer": (0, 0, 0, 0), "buffer_pos": 4}  # nothing; numpy reads tuples faster than arrays
+        found = _THREAD.maker = (philox, {**philox.state, **left})
     return found
 
 
@@ -123,17 +124,24 @@ def below(words: WordArray, size: npt.ArrayLike, again: Again) -> IntArray:
     The number is the upper half of word · size. Words at the edge, which would favour some numbers, are replaced.
     """
     sizes = np.asarray(size, dtype=np.uint64)
-    high, low = _product(words, sizes)
-    edge = (np.uint64(0) - sizes) % sizes  # 2^64 mod size
-    bad = np.nonzero(low < edge)
-    attempt = 1
-    while len(bad[0]):
-        here = np.broadcast_to(sizes, high.shape)[bad]
-        high[bad], low = _product(again(bad, attempt), here)
-        still = low < (np.uint64(0) - here) % here
-        bad = tuple(axis[still] for axis in bad)
+    high = words >> HALF
+    if (sizes <= LOW).all():  # the upper half of a word tells, unless its product is this close below a multiple of 2^32, or on it
+        high *= sizes
+        close = np.negative(high)
+        close &= LOW
+        high >>= HALF
+        open_ = np.nonzero(close <= sizes)
+    else:
+        open_ = np.nonzero(np.ones(words.shape, dtype=bool))
+    attempt, taken = 0, words[open_]
+    while len(taken):
+        here = np.broadcast_to(sizes, high.shape)[open_]
+        high[open_], low = _product(taken, here)
+        edge = low < (np.uint64(0) - here) % here  # 2^64 mod size
+        open_ = tuple(axis[edge] for axis in open_)
         attempt += 1
-    return high.astype(np.int64)
+        taken = again(open_, attempt) if edge.any() else taken[:0]
+    return high.view(np.int64)
 
 
 def below_large(words: WordArray, size: int, stream: Stream, first: int, region: int) -> list[int]:
@@ -157,14 +165,10 @@ def below_large(words: WordArray, size: int, stream: Stream, first: int, region:
 def _product(words: WordArray, sizes: WordArray) -> tuple[WordArray, WordArray]:
     """Return the upper and the lower 64 bits of a product of 64-bit numbers."""
     a, b = words >> HALF, words & LOW
-    if (sizes <= LOW).all():
-        middle = a * sizes + ((b * sizes) >> HALF)
-        return middle >> HALF, words * sizes
     c, d = sizes >> HALF, sizes & LOW
     cross = a * d + ((b * d) >> HALF)
     middle = (cross & LOW) + b * c
     return a * c + (cross >> HALF) + (middle >> HALF), words * sizes
-
 
 
 def generator(*name: object) -> np.random.Generator:

@@ -97,7 +97,7 @@ def _reach(question: Question, im: InteractionModel, found: Audit, source: Table
     values = np.repeat(source.values, total, axis=0)
     values[:, reacher(source.model).moved] = chunk.moved.T
     exact = bool(found.rows[first].counts.is_law("exact")[0])
-    far = source.distance(chunk, np.arange(total))
+    far = source.distance(chunk)
     outputs, hits = {}, {}
     for name in question.models:
         answers = answers_of(found, label, name, chunk)
