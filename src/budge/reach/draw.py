@@ -23,7 +23,7 @@ __all__ = ["enumerate_points", "sample_blocks", "sample_points", "set_size"]
 
 FloatArray = npt.NDArray[np.float64]
 OnInvalid = Literal["error", "skip", "keep"]
-AT_ONCE = 2048
+AT_ONCE = 1024
 
 
 def set_size(model: InteractionModel, x: Any) -> int | None:
