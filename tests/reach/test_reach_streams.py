@@ -7,6 +7,7 @@ import json
 import pickle
 import subprocess
 import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
@@ -243,19 +244,19 @@ def test_no_two_proposals_of_a_draw_share_their_words(monkeypatch: pytest.Monkey
     from budge.reach.streams import Stream, WordArray
 
     used: list[tuple[int, int, int, int]] = []
-    plain = Stream._run
+    plain = Stream._runs
 
-    def noted(self: Stream, person: int, start: int, count: int, region: int, attempt: int) -> WordArray:
-        if self.keys[person].any():  # not the words that are the same for everybody
+    def noted(keys: list[list[int]], start: int, count: int, region: int, attempt: int) -> Iterator[WordArray]:
+        if any(any(key) for key in keys):  # not the words that are the same for everybody
             used.append((region, attempt, start, start + count))
-        return plain(self, person, start, count, region, attempt)
+        return plain(keys, start, count, region, attempt)
 
     features = [Feature("k", "binary"), *(Feature(name, "real", bounds=(0, 1)) for name in "abc")]
     rules = [LinearConstraint({"a": 1, "b": 1, "c": 1, "k": 0.7}, "<=", 1.7), Rule("a * b * c >= 0.003")]
     im = InteractionModel(features, rules, measure="volume")
     x = {"k": 0, "a": 0.5, "b": 0.5, "c": 0.5}
     im.sample(x, 2)
-    monkeypatch.setattr(Stream, "_run", noted)
+    monkeypatch.setattr(Stream, "_runs", staticmethod(noted))
     im.sample(x, 500, seed=3)
     used.sort()
     assert len({attempt for _, attempt, _, _ in used}) > 5
