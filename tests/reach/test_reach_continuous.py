@@ -483,6 +483,20 @@ def test_a_log_distribution_weighs_volumes_by_logarithms() -> None:
     assert share(drawn(im.with_measure("volume"), {"flag": 0, "a": 2.0})["flag"] == 1, 1 / 3) > ALPHA
 
 
+def test_a_log_distribution_on_a_linked_target_weighs_configurations_by_logarithms() -> None:
+    """The target lies between 1 and 3 where the source stays, and between 2 and 3 where it moves: densities of both must compare."""
+    im = InteractionModel(
+        [Feature("k", "binary"), real("t", 1, 3, distribution=LOG)], [DirectionalLinkage("k", {"t": 1}, on_exceed="reject")]
+    )
+    x = {"k": 0, "t": 1.0}
+    for measure, p in (("configuration", 1 / 2), ("volume", math.log(3 / 2) / (math.log(3 / 2) + math.log(3)))):
+        got = drawn(im.with_measure(measure), x)  # type: ignore[arg-type]
+        moved = got["k"] == 1
+        assert share(moved, p) > ALPHA
+        assert ks(np.log(got["t"][~moved]) / math.log(3), "uniform") > ALPHA
+        assert ks(np.log(got["t"][moved] / 2) / math.log(3 / 2), "uniform") > ALPHA
+
+
 def test_a_log_distribution_needs_values_above_zero() -> None:
     im = InteractionModel([real("a", 1, 9, distribution=LOG)])
     with pytest.raises(DrawError, match=r"feature a: .*above 0"):  # a start below its bounds reaches down to itself

@@ -190,7 +190,7 @@ def _opened(core: Core, weights: FloatArray | None, real: Sequence[str], wide: S
     return Piece(
         names=part.names, people=len(starts), who=core.who, changes=core.change, measure=measure, weights=weights,
         forms={name: view.symbols["change", name] for name in outside}, stops=view.stops, coordinates=tuple(coordinates), boxes=boxes, ladder=ladder,
-        checks=_checks(core, curved, whole) if curved or whole else None, densities=_thinning(core, thinned, real) if thinned else None,
+        checks=_checks(core, curved, whole) if curved or whole else None, densities=_thinning(core, thinned, real, measure) if thinned else None,
         possible=possible_at(view, curved) if curved and not whole else None,
     )  # fmt: skip
 
@@ -304,11 +304,18 @@ def _checks(core: Core, curved: Sequence[Constraint], whole: bool) -> Checks:
     return checks
 
 
-def _thinning(core: Core, features: Sequence[Feature], real: Sequence[str]) -> Any:
-    """Return the share of the highest density that a point has: densities are highest at the lowest value that can be reached."""
+def _thinning(core: Core, features: Sequence[Feature], real: Sequence[str], measure: str) -> Any:
+    """Return the share of the highest density that a point has: densities are highest at the lowest value that can be reached.
+
+    Of one configuration where that stands; of all that a person has where configurations are drawn by volume, so that densities compare.
+    """
     lowest = {}
     for f in features:
         lowest[f.name] = core.x[f.name] + change_interval(core, f.name, real)[0]
+        if measure == "volume":
+            least = np.full(len(core.starts), np.inf)
+            np.minimum.at(least, core.who, lowest[f.name])
+            lowest[f.name] = least[core.who]
         if (lowest[f.name] <= 0).any():
             raise not_positive(f.name, float(lowest[f.name].min()))
 
