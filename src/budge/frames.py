@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,12 @@ from budge.origins import from_native, keep_origin
 __all__ = ["Coding", "one_row", "table"]
 
 FloatArray = npt.NDArray[np.float64]
-np.empty(31 << 20, dtype=np.uint8)  # freed at once: from then on glibc keeps memory of this size for the next table, where it returned it to the system
+
+
+@cache
+def _keep_memory() -> None:
+    """Make and free one large array: from then on glibc keeps memory of this size for the next table, where it returned it to the system."""
+    np.empty(31 << 20, dtype=np.uint8)
 
 
 def table(X: Any) -> pd.DataFrame:
@@ -129,6 +135,7 @@ class Coding:
     def _written(
         self, moved: Mapping[str, FloatArray], like: pd.DataFrame, rows: npt.NDArray[np.intp], times: int | None
     ) -> pd.DataFrame:
+        _keep_memory()
         features = {feature.name: feature for feature in self.features}
         every = rows if times is None else None
         columns: dict[Any, Any] = {}

@@ -239,3 +239,15 @@ def test_the_report_tells_the_ends_of_a_mean(tmp_path: Path) -> None:
     found = budge.audit(model, X, im, target=1.0, population="all", design=budge.Design(max_unresolved=1.0))
     found.to_html(tmp_path / "report.html")
     assert "whatever the missing answers are" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_model_that_clips_a_few_rows_in_place_is_an_error_where_others_get_the_table():
+    X = pd.DataFrame({"a": np.arange(40) % 7, "b": np.arange(40) % 5})
+    im = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 5000)), budge.Feature("b", "integer", bounds=(0, 5000))])
+
+    def clips(table):
+        table.loc[(table["a"] > 4998) & (table["b"] > 4990), "a"] = 0  # one point in 250,000
+        return (table["a"] > 4000).astype(int)
+
+    with pytest.raises(budge.BudgeError, match="changes the table"):
+        budge.audit({"one": clips, "two": lambda t: (t["a"] > 4000).astype(int)}, X, im, target=1, n=20_000)

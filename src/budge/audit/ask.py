@@ -104,17 +104,18 @@ class Asker:
     target: Target
     kinds: frozenset[str]  # of the answers about the starts: number, str, bool
     whole: bool  # no answer about the starts was a fraction
+    shared: bool = False  # other models are asked about the same tables: every cell is compared before and after, not some rows
 
     @classmethod
-    def of(cls, name: str, predictor: Predictor, target: Target, before: npt.NDArray[Any]) -> Asker:
+    def of(cls, name: str, predictor: Predictor, target: Target, before: npt.NDArray[Any], *, shared: bool = False) -> Asker:
         """Return the asker of a model whose answers about the starts are known."""
-        return cls(name, predictor, target, _kinds(before), before.dtype.kind != "f" or bool((before == np.floor(before)).all()))
+        return cls(name, predictor, target, _kinds(before), before.dtype.kind != "f" or bool((before == np.floor(before)).all()), shared)
 
     def __call__(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
         """Ask about points; `before` is the answer about the start of each."""
-        print_before = _fingerprint(rows)
+        print_before = _fingerprint(rows, self.shared)
         found = self.predictor.predict_resolved(rows)
-        if _fingerprint(rows) != print_before:
+        if _fingerprint(rows, self.shared) != print_before:
             raise self._error("predicting changes the table that it is given", remedy="copy the table inside the model")
         raw, resolved = found
         outputs, good = np.asarray(raw), np.asarray(resolved, dtype=bool)
@@ -159,16 +160,16 @@ def _kinds(outputs: npt.NDArray[Any]) -> frozenset[str]:
     return frozenset(kind_of(v) for v in pd.unique(outputs).tolist()[:1000])
 
 
-def _fingerprint(rows: Any) -> Any:
-    """Return something that differs where a table was changed: some rows of it, numbers by their bits and other cells as texts."""
+def _fingerprint(rows: Any, every: bool) -> Any:
+    """Return something that differs where a table was changed: `every` row of it or some, numbers by their bits and other cells as texts."""
     if isinstance(rows, np.ndarray):
-        few = rows[:: max(1, len(rows) // (NUMBERS if rows.dtype.kind in "biuf" else TEXTS))]
+        few = rows if every else rows[:: max(1, len(rows) // (NUMBERS if rows.dtype.kind in "biuf" else TEXTS))]
         return rows.shape, few.tobytes() if rows.dtype.kind in "biuf" else few.tolist()
     if not isinstance(rows, pd.DataFrame):
         return None
     kinds = list(rows.dtypes)
     plain = [isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds]
-    numbers, texts = (rows.iloc[:: max(1, len(rows) // most)] for most in (NUMBERS, TEXTS))
+    numbers, texts = (rows if every else rows.iloc[:: max(1, len(rows) // most)] for most in (NUMBERS, TEXTS))
     cells: list[Any]
     if all(plain):
         cells = [numbers.to_numpy().tobytes()]

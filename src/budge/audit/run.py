@@ -47,7 +47,7 @@ class Prepared:
         if design.rule is not None:
             design = design.but(family=max(1, *(int(mask.sum()) for mask in self.asked.values())))
         self.design = design
-        self.askers = {name: Asker.of(name, p, design.target, before[name]) for name, p in predictors.items()}
+        self.askers = {name: Asker.of(name, p, design.target, before[name], shared=len(predictors) > 1) for name, p in predictors.items()}
         self.todo: IntArray = np.flatnonzero(np.any(list(self.asked.values()), axis=0))
 
     @property
