@@ -19,7 +19,7 @@ from budge.errors import DataError, Problem, nearest
 from budge.features import LARGEST_WHOLE, Feature
 from budge.origins import from_native, keep_origin
 
-__all__ = ["Coding", "one_row", "table"]
+__all__ = ["Coding", "level_key", "one_row", "table"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -183,9 +183,9 @@ def _read(feature: Feature, column: pd.Series, found: list[Problem]) -> FloatArr
     if gone.any() and feature.missing == "error":
         _cells(found, column, gone, "a value is missing", "fill it, or declare missing: fixed")
     if feature.levels is not None:
-        position = {_key(level): float(i) for i, level in enumerate(feature.levels)}
+        position = {level_key(level): float(i) for i, level in enumerate(feature.levels)}
         unique, inverse = _unique(column)
-        codes = np.array([position.get(_key(v), -1.0) for v in unique])
+        codes = np.array([position.get(level_key(v), -1.0) for v in unique])
         result = np.where(gone, np.nan, codes[inverse])
         strange = (result == -1.0) & ~gone
         if strange.any():
@@ -263,8 +263,8 @@ def _unique(column: pd.Series) -> tuple[list[Any], npt.NDArray[np.intp]]:
     return list(unique), codes
 
 
-def _key(level: Any) -> Any:
-    """1, True and '1' are three levels."""
+def level_key(level: Any) -> Any:
+    """Return what tells levels apart: 1, True and '1' are three."""
     if isinstance(level, bool | np.bool_):
         return ("bool", bool(level))
     if isinstance(level, int | float | np.number):

@@ -348,6 +348,15 @@ class InteractionModel:
         """The model with more constraints."""
         return self._but(constraints=(*self.constraints, *constraints))
 
+    def without_distributions(self) -> InteractionModel:
+        """The model of what can be done, however often: distributions are kept only where a feature has no finite bounds without them."""
+        plain = tuple(f.but(distribution=None) if f.distribution is not None and np.isfinite(f.range).all() else f for f in self.features)
+        return self if plain == self.features else self._but(features=plain)
+
+    def without_effects(self) -> InteractionModel:
+        """The model of what people do, without what happens afterwards."""
+        return self._but(effects=(), latent=())
+
     def freeze(self, *features: str) -> InteractionModel:
         """The model in which these features cannot be moved directly."""
         return self._features(features, actionable=False)

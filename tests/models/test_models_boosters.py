@@ -66,6 +66,11 @@ def test_xgb_booster_is_its_predict(xgb: Any, objective: str) -> None:
         np.testing.assert_array_equal(as_predictor(booster, output="probability", of=1).predict(FRAME), raw[:, 1])
 
 
+def test_xgb_linear_booster_gets_the_names_of_training(xgb: Any) -> None:
+    model = xgb.XGBClassifier(n_estimators=5, booster="gblinear").fit(FRAME, Y)
+    np.testing.assert_array_equal(as_predictor(model).predict(FRAME[COLUMNS[::-1]]), model.predict(FRAME))
+
+
 def test_xgb_categories_go_in_as_they_are(xgb: Any) -> None:
     frame = FRAME.assign(job=pd.Categorical(np.array(["a", "b", "c"])[three(FRAME)]))
     model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(frame, Y)

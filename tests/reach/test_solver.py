@@ -27,6 +27,7 @@ from budge.expressions import Linear, Row
 from budge.parts import Part
 from budge.program import solver
 from budge.program.clash import _unlimited, clash
+from budge.program.encoding import EncodedPart
 from budge.program.milp import PartProgram
 from budge.program.paper import rejection_sample
 from budge.program.solver import Program, Solution, register, solvers
@@ -143,6 +144,76 @@ def hard(time_limit: float, name: str) -> Program:
 def test_a_time_out_is_never_read_as_infeasible(name: str) -> None:
     with pytest.raises(SolverError, match="no answer"):
         hard(0.05, name).solve()
+
+
+@pytest.mark.parametrize("name", ["highs", "scipy"])
+def test_a_search_stops_at_its_limits_and_states_what_is_known(name: str) -> None:
+    for limit, status in (({"nodes": 5}, "nodes"), ({"seconds": 0.05}, "time")):
+        found = hard(60.0, name).search(**limit)
+        assert (found.status, found.values, found.objective) == (status, None, np.inf)
+        assert found.bound < np.inf
+    program = Program(solver=name)
+    columns = [program.variable(0, 9, integer=True) for _ in range(5)]
+    program.row(dict.fromkeys(columns, 3.0), upper=20.5)
+    best = program.search(dict.fromkeys(columns, -1.0))
+    assert (best.status, best.objective, best.bound) == ("optimal", -6.0, -6.0)
+    enough = program.search(dict.fromkeys(columns, -1.0), target=-2.0)
+    assert enough.values is not None
+    assert enough.objective <= -2.0
+    again = program.solve(dict.fromkeys(columns, -1.0))  # the limits are gone
+    assert again is not None
+    assert again.objective == -6.0
+    program.row(dict.fromkeys(columns, 1.0), lower=7.0)
+    assert program.search(dict.fromkeys(columns, 1.0)).status == "infeasible"
+    program.bound(columns[0], 5.0, 4.0)
+    assert program.search().status == "infeasible"
+    assert Program(solver=name).search().status == "optimal"
+
+
+def test_a_search_doubts_that_a_program_is_infeasible(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HiGHS called a program of the proofs infeasible with an objective and found its point without one."""
+    highspy = pytest.importorskip("highspy")
+    program = Program(solver="highs")
+    x, y = program.variable(0, 9, integer=True), program.variable(0, 9)
+    program.row({x: 1.0, y: 1.0}, lower=2.0)
+    right = solver._Highs._asked
+
+    def wrong(self: Any, lower: Any, upper: Any, cost: Any) -> Any:
+        status = right(self, lower, upper, cost)
+        return highspy.HighsModelStatus.kInfeasible if cost.any() else status
+
+    monkeypatch.setattr(solver._Highs, "_asked", wrong)
+    found = program.search({x: 1.0})
+    assert found.status == "nodes"
+    assert found.values is not None
+    assert found.bound == -np.inf
+
+
+def test_a_solver_without_a_search_solves(registered: None) -> None:
+    class Plain:
+        def __init__(self, program: Program):
+            self.solve = solver._SciPy(program).solve
+
+    register("plain", Plain, prefer=True)
+    program = Program()
+    x = program.variable(0, 9, integer=True)
+    program.row({x: 2.0}, lower=7.0)
+    assert program.search({x: 1.0}, nodes=1).objective == 4.0
+
+
+def test_parts_can_share_a_program_and_close_strict_relations() -> None:
+    im = InteractionModel([Feature("a", "real", bounds=(0, 10)), Feature("b", "real", bounds=(0, 10))], [Rule("a < 5"), Rule("b > 2")])
+    for closed, ends in ((False, (5.0, 2.0)), (True, (5.0, 2.0))):
+        program = Program()
+        first, second = (EncodedPart(part, {part.names[0]: 3.0}, program=program, closed=closed) for part in im.parts)
+        assert first.program is second.program
+        assert first.strict
+        (high,), (low,) = first.form("value", "a").terms, second.form("value", "b").terms
+        found = program.solve({high: -1.0, low: 1.0})
+        assert found is not None
+        reached = found.values + 3.0
+        assert reached == pytest.approx(ends, abs=1e-6)
+        assert bool(reached[0] < ends[0]) is not closed
 
 
 @pytest.mark.parametrize("trouble", ["kSolveError", "kUnknown", "kPresolveError", "kPostsolveError", "kIterationLimit", "kUnbounded"])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from budge.frames import level_key
+from budge.proof.structure import Additive, Answer, Column, UnreadableError
 
 __all__ = ["Scorecard"]
 
@@ -69,3 +73,27 @@ class Scorecard:
     def predict(self, X: pd.DataFrame) -> npt.NDArray[np.int64]:
         """1: approve, 0: refuse."""
         return (self.score(X) >= 0.5).astype(np.int64)
+
+    def structure(self, columns: Sequence[Column]) -> Additive:
+        """Return the score as a sum over the columns of a table."""
+        weights = iter((self.weights[1:] / self.scale).tolist())
+        known = {column.name: column for column in columns}
+        slopes, tables, missing = {}, {}, {}
+        for name in self.columns:
+            own = self.levels.get(name)
+            step = [next(weights) for _ in (own[1:] if own is not None else (None,))]
+            column = known.get(name)
+            if column is None or (column.levels is None) != (own is None):
+                raise UnreadableError(f"the scorecard and the table disagree on whether {name} holds levels")
+            if own is None or column.levels is None:
+                slopes[name] = np.array(step)
+                continue
+            added = {level_key(level): weight for level, weight in zip(own[1:], step)}
+            tables[name] = np.array([[added.get(level_key(level), 0.0)] for level in column.levels])
+            missing[name] = np.zeros(1)  # a missing value is none of the levels
+        offsets = self.weights[1:] * self.center / self.scale
+        const = self.weights[0] - offsets.sum()
+        ratio = max(1.0, (abs(self.weights[0]) + np.abs(offsets).sum()) / max(abs(const), 2.0**-24))  # constants may cancel
+        answer = Answer("binary", self.classes_, strict=False)
+        precision = float((len(offsets) + 16) * 2.0**-52 * ratio)
+        return Additive(tuple(columns), answer, np.array([const]), slopes, tables=tables, missing=missing, precision=precision)

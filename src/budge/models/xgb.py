@@ -61,12 +61,13 @@ class XGBEngine:
         return ("score",) if self.classes is None else ("label", "probability")
 
     @cached_property
-    def _categories(self) -> bool:
-        return "c" in (self.model.get_booster().feature_types or ())
+    def _named(self) -> bool:
+        """Whether the table itself must go in: with categories, and to a linear booster, which asks for the names of training."""
+        return "c" in (self.model.get_booster().feature_types or ()) or self.model.get_params().get("booster") == "gblinear"
 
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the model says."""
-        matrix = None if self._categories else numbers(rows, "float32")
+        matrix = None if self._named else numbers(rows, "float32")
         given = rows if matrix is None else matrix
         return self.model.predict_proba(given) if ask == "probability" else self.model.predict(given)
 

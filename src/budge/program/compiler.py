@@ -78,11 +78,15 @@ class Compiler:
         Gets rows and indicators.
     forms
         What every variable of a formula is in columns of the program.
+    closed
+        Whether strict relations over real numbers include equality, so that no point of the formula is lost. Otherwise they keep a margin.
     """
 
-    def __init__(self, program: Program, forms: Mapping[Var, Affine]) -> None:
+    def __init__(self, program: Program, forms: Mapping[Var, Affine], *, closed: bool = False) -> None:
         self.program = program
         self.forms = forms
+        self.closed = closed
+        self.strict = False  #: whether a strict relation over real numbers came up
         self._halves: dict[int, tuple[int, int]] = {}
         self.leaks = False  #: whether a constant that switches a row off is so large that the solver's tolerance opens the row
 
@@ -143,6 +147,12 @@ class Compiler:
         largest = max([1.0, abs(rhs), *sizes])
         slack = TOLERANCE * max(1.0, abs(rhs), 1e-3 * largest)
         margin = 10.0 * self.program.tolerance * largest
+        if relation in ("<", ">", "!="):
+            self.strict = self.strict or bool(terms)
+            if self.closed and terms:
+                relation, slack = {"<": "<=", ">": ">="}.get(relation, relation), 0.0
+                if relation == "!=":
+                    return True
         match relation:
             case "<=":
                 return self._band(terms, -math.inf, rhs + slack)

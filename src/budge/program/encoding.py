@@ -30,7 +30,10 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class EncodedPart:
-    """The program of one part at a start x; `PartProgram` asks it."""
+    """The program of one part at a start x; `PartProgram` asks it.
+
+    With `program`, variables and rows are added to that program, which other parts may share. `closed` is passed on to `Compiler`.
+    """
 
     def __init__(
         self,
@@ -41,17 +44,19 @@ class EncodedPart:
         limits: Mapping[Var, tuple[float, float]] | None = None,
         solver: str | None = None,
         time_limit: float = TIME_LIMIT,
+        program: Program | None = None,
+        closed: bool = False,
     ) -> None:
         self.part = part
         self.x: dict[str, float] = {name: float(x[name]) for name in part.names}
-        self.program = Program(solver=solver, time_limit=time_limit)
+        self.program = Program(solver=solver, time_limit=time_limit) if program is None else program
         self._settings = {"solver": solver, "time_limit": time_limit}
         self._extra = tuple(extra)
         self._forms: dict[Var, Affine] = {}
         self._columns: dict[Var, int] = {}
         self.box: dict[str, tuple[float, float]] = {}  #: separable bounds of each change, widened by linkages
         self._cut: dict[str, bool] = {}
-        self._compiler = Compiler(self.program, self._forms)
+        self._compiler = Compiler(self.program, self._forms, closed=closed)
         for feature in part.features:
             self._own(feature)
         for name in part.order:
@@ -68,6 +73,24 @@ class EncodedPart:
             (f.name, self._columns.get(("change", f.name), -1), f.discrete, *self.box[f.name], self._cut[f.name])
             for f in part.features
         ]
+
+    def form(self, layer: str, name: str) -> Affine:
+        """Return a feature's own action, change or value in columns of the program."""
+        return self._forms[layer, name]
+
+    def require(self, formula: Formula) -> None:
+        """Make a formula over this part hold as well."""
+        self._compiler.add(formula)
+
+    @property
+    def strict(self) -> bool:
+        """Whether a strict relation over real numbers came up: with a margin some feasible points are left out."""
+        return self._compiler.strict
+
+    @property
+    def cut_off(self) -> bool:
+        """Whether a feature without bounds was narrowed to the values that it is drawn from."""
+        return any(self._cut.values())
 
     def _own(self, feature: Feature) -> None:
         """The variable of a feature's own action; none where it cannot move."""

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from budge.errors import SolverError, nearest
 from budge.expressions.tolerance import round_up
 
-__all__ = ["TIME_LIMIT", "Engine", "Program", "Solution", "register", "solvers"]
+__all__ = ["TIME_LIMIT", "Engine", "Outcome", "Program", "Solution", "register", "solvers"]
 
 FloatArray = npt.NDArray[np.float64]
 TIME_LIMIT = 60.0  #: seconds for one solve, unless told otherwise
@@ -33,6 +33,21 @@ class Solution:
 
     values: FloatArray
     objective: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a search within limits came to.
+
+    `values` is the best point found, None if there is none. No point is cheaper than `bound`. `status`: ``optimal``, ``infeasible`` (a proof that there is no
+    point), ``target`` (a point as cheap as asked for), ``nodes`` or ``time`` (a limit was reached first).
+    """
+
+    status: Literal["optimal", "infeasible", "target", "nodes", "time"]
+    values: FloatArray | None = None
+    objective: float = math.inf
+    bound: float = -math.inf
+    nodes: int = 0
 
 
 class Engine(Protocol):
@@ -177,9 +192,7 @@ class Program:
             lower, upper = self.bounds
         if bool(np.any(lower > upper)):
             return None
-        costs = np.zeros(self.size)
-        for column, value in (cost or {}).items():
-            costs[column] = value
+        costs = self._costs(cost)
         if not self.rows and np.all(np.isfinite(lower) & np.isfinite(upper)):  # every variable by itself
             values = np.where(costs > 0, lower, np.where(costs < 0, upper, np.clip(0.0, lower, upper)))
             return Solution(values, float(costs @ values))
@@ -191,6 +204,34 @@ class Program:
         self.solves += 1
         return self._engine.solve(lower, upper, costs)
 
+    def search(
+        self, cost: Mapping[int, float] | None = None, *, nodes: int | None = None, seconds: float | None = None, target: float = -math.inf
+    ) -> Outcome:
+        """Return the cheapest point within the bounds in force, or what is known of it when a limit is reached.
+
+        Nodes of the search tree are counted alike on every run; seconds are not. A point that costs at most `target` ends the search.
+        A solver that was plugged in and has no `search` ignores the limits.
+        """
+        lower, upper = self.bounds
+        if bool(np.any(lower > upper)):
+            return Outcome("infeasible")
+        if not self.size or (not self.rows and np.all(np.isfinite(lower) & np.isfinite(upper))):
+            return _outcome(self.solve(cost))
+        if self._engine is None:
+            self._engine = self._factory(self)
+        within = getattr(self._engine, "search", None)
+        if within is None:
+            return _outcome(self.solve(cost))
+        self.solves += 1
+        found: Outcome = within(lower, upper, self._costs(cost), nodes, seconds, target)
+        return found
+
+    def _costs(self, cost: Mapping[int, float] | None) -> FloatArray:
+        costs = np.zeros(self.size)
+        for column, value in (cost or {}).items():
+            costs[column] = value
+        return costs
+
     def _changed(self) -> None:
         self._engine, self._bounds = None, None
 
@@ -200,6 +241,10 @@ class Program:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self.solver, self._factory, self.tolerance = _choose(self.solver)
+
+
+def _outcome(found: Solution | None) -> Outcome:
+    return Outcome("infeasible") if found is None else Outcome("optimal", found.values, found.objective, found.objective)
 
 
 def _up(bound: float) -> float:
@@ -219,6 +264,7 @@ class _Highs:
 
         self._api = highspy
         self._program = program
+        self._limit = program.time_limit
         self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
         self._columns = np.arange(program.size, dtype=np.int32)
         self._cost = np.zeros(program.size)
@@ -252,6 +298,55 @@ class _Highs:
             raise SolverError(f"HiGHS refused: {what}", got=str(status))
 
     def solve(self, lower: FloatArray, upper: FloatArray, cost: FloatArray) -> Solution | None:
+        highs = self._highs
+        status = self._asked(lower, upper, cost)
+        if status == self._api.HighsModelStatus.kInfeasible:
+            return None
+        if status == self._api.HighsModelStatus.kOptimal:
+            return Solution(np.array(highs.getSolution().col_value), float(highs.getInfo().objective_function_value))
+        late = status == self._api.HighsModelStatus.kTimeLimit
+        remedy = "raise time_limit" if late else "check the scale of bounds and coefficients"
+        raise SolverError("the solver came to no answer", got=highs.modelStatusToString(status), remedy=remedy)
+
+    def search(
+        self, lower: FloatArray, upper: FloatArray, cost: FloatArray, nodes: int | None, seconds: float | None, target: float
+    ) -> Outcome:
+        highs, kinds = self._highs, self._api.HighsModelStatus
+        usual = {"mip_max_nodes": 2**31 - 1, "objective_target": -math.inf, "time_limit": self._limit}
+        self._limit = math.inf if seconds is None else seconds
+        limits = {"mip_max_nodes": 2**31 - 1 if nodes is None else nodes, "objective_target": target, "time_limit": self._limit}
+        for name, value in limits.items():
+            self._expect(highs.setOptionValue(name, value), f"option {name}")
+        doubted = False
+        try:
+            status = self._asked(lower, upper, cost)
+            if status == kinds.kInfeasible and cost.any():
+                # HiGHS was seen to call a program infeasible that has a point, with an objective that ties; without one it finds the point
+                status = self._asked(lower, upper, np.zeros_like(cost))
+                doubted = status != kinds.kInfeasible
+        finally:
+            for name, value in usual.items():
+                highs.setOptionValue(name, value)
+            self._limit = usual["time_limit"]
+        info = highs.getInfo()
+        count = max(int(info.mip_node_count), 0)
+        if status == kinds.kInfeasible:
+            return Outcome("infeasible", nodes=count)
+        ends: dict[Any, Literal["optimal", "target", "nodes", "time"]] = {
+            kinds.kOptimal: "optimal", kinds.kObjectiveTarget: "target", kinds.kSolutionLimit: "nodes", kinds.kTimeLimit: "time",
+        }  # fmt: skip
+        if status not in ends:
+            raise SolverError("the solver came to no answer", got=highs.modelStatusToString(status))
+        found = info.primal_solution_status == 2  # a feasible point
+        objective = float(info.objective_function_value) if found else math.inf
+        if doubted:
+            values = np.array(highs.getSolution().col_value) if found else None
+            return Outcome("nodes", values, math.inf if values is None else float(cost @ values), nodes=count)
+        bound = float(info.mip_dual_bound) if self._program.integer.any() else objective
+        return Outcome(ends[status], np.array(highs.getSolution().col_value) if found else None, objective, bound, count)
+
+    def _asked(self, lower: FloatArray, upper: FloatArray, cost: FloatArray) -> Any:
+        """Send what changed, run, and return the solver's status."""
         highs, size = self._highs, self._program.size
         if not (np.array_equal(lower, self._lower) and np.array_equal(upper, self._upper)):
             self._expect(highs.changeColsBounds(size, self._columns, lower, upper), "changed bounds")
@@ -264,13 +359,7 @@ class _Highs:
             highs.setOptionValue("presolve", "off")
             status = self._run()
             highs.setOptionValue("presolve", "on")
-        if status == self._api.HighsModelStatus.kInfeasible:
-            return None
-        if status == self._api.HighsModelStatus.kOptimal:
-            return Solution(np.array(highs.getSolution().col_value), float(highs.getInfo().objective_function_value))
-        late = status == self._api.HighsModelStatus.kTimeLimit
-        remedy = "raise time_limit" if late else "check the scale of bounds and coefficients"
-        raise SolverError("the solver came to no answer", got=highs.modelStatusToString(status), remedy=remedy)
+        return status
 
     def _run(self) -> Any:
         highs, began = self._highs, perf_counter()
@@ -278,9 +367,9 @@ class _Highs:
             self._api.Highs.resetGlobalScheduler(True)  # somebody else in this process asked for more threads
             self._expect(highs.run(), "solving")
         status = highs.getModelStatus()
-        if status == self._api.HighsModelStatus.kTimeLimit and perf_counter() - began < 0.9 * self._program.time_limit:
+        if status == self._api.HighsModelStatus.kTimeLimit and perf_counter() - began < 0.9 * self._limit:
             # Older releases add the time of all solves up.
-            highs.setOptionValue("time_limit", highs.getRunTime() + self._program.time_limit)
+            highs.setOptionValue("time_limit", highs.getRunTime() + self._limit)
             highs.run()
             status = highs.getModelStatus()
         return status
@@ -312,6 +401,27 @@ class _SciPy:
             if done.status == 1:
                 break
         raise SolverError("the solver came to no answer", got=done.message, remedy="raise time_limit" if done.status == 1 else "")
+
+    def search(
+        self, lower: FloatArray, upper: FloatArray, cost: FloatArray, nodes: int | None, seconds: float | None, target: float
+    ) -> Outcome:
+        from scipy.optimize import Bounds, milp
+
+        options: Any = {"presolve": True, "mip_rel_gap": 0.0}
+        options |= {} if nodes is None else {"node_limit": nodes}
+        options |= {} if seconds is None else {"time_limit": seconds}
+        done = milp(cost, integrality=self._integer, bounds=Bounds(lower, upper), constraints=self._rows, options=options)
+        count = int(getattr(done, "mip_node_count", 0) or 0)
+        if done.status == 2:
+            return Outcome("infeasible", nodes=count)
+        if done.status not in (0, 1) and "olution limit" not in str(done.message):  # SciPy has no status of its own for a node limit
+            return _outcome(self.solve(lower, upper, cost))
+        known = getattr(done, "mip_dual_bound", None)
+        found = None if done.x is None else np.asarray(done.x, dtype=float)
+        objective = math.inf if found is None or done.fun is None else float(done.fun)
+        late = "time" if "ime limit" in str(done.message) else "nodes"
+        bound = float(known) if known is not None else objective if done.status == 0 else -math.inf
+        return Outcome("optimal" if done.status == 0 else late, found, objective, bound, count)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
