@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, llm, models, plan, report, stats, stress, targets, testing, web
+    from budge import constraints, datasets, errors, llm, models, plan, proof, report, stats, stress, targets, testing, web
     from budge.audit.design import Design, Execution
+    from budge.audit.proofs import Proofs, prove
+    from budge.audit.recourse import Recourse, recourse
     from budge.audit.result import Audit
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
@@ -31,6 +33,8 @@ __all__ = [
     "Feature",
     "InteractionModel",
     "Latent",
+    "Proofs",
+    "Recourse",
     "Verification",
     "__version__",
     "ablate",
@@ -43,6 +47,9 @@ __all__ = [
     "llm",
     "models",
     "plan",
+    "proof",
+    "prove",
+    "recourse",
     "report",
     "sensitivity",
     "stats",
@@ -59,6 +66,10 @@ _HOMES = {
     "BudgeError": "budge.errors",
     "Design": "budge.audit.design",
     "Execution": "budge.audit.design",
+    "Proofs": "budge.audit.proofs",
+    "prove": "budge.audit.proofs",
+    "Recourse": "budge.audit.recourse",
+    "recourse": "budge.audit.recourse",
     "Estimate": "budge.audit.tasks",
     "Falsified": "budge.audit.tasks",
     "Verification": "budge.audit.tasks",
@@ -72,7 +83,7 @@ _HOMES = {
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",
 }
-_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "report", "stats", "stress", "targets", "testing", "web")
+_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "proof", "report", "stats", "stress", "targets", "testing", "web")
 
 
 def __getattr__(name: str) -> Any:

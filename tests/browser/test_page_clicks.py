@@ -106,7 +106,7 @@ def test_find_open_toggle_and_see_the_library_s_number(open_page: Open, address:
         assert float(page.get_attribute("#mean-rho", "data-value")) == after.summary("strict").mean_rho
         assert page.get_attribute('.stat[data-verdict="below"]', "data-count") == str(after.summary("strict").verdicts.get("below", 0))
         shown = page.locator(".witness tbody tr").all_inner_texts()
-        assert [re.split(r"\s+", line)[0] for line in shown] == after.change("P007", model="strict")["feature"].tolist()
+        assert [re.split(r"\s+", line)[0] for line in shown] == after.recourse("P007", model="strict").actions["feature"].tolist()
 
         page.click('.feature[data-feature="years"] summary')
         box = '[data-feature="years"][data-field="at most up"]'

@@ -223,8 +223,10 @@ def test_witness_and_how_much_use_draws_that_were_asked(sequential: bool) -> Non
     seen = model.seen
     for label in X.index:
         witness = result.witness(label)
-        assert witness is not None
-        assert tuple(witness[list(X.columns)]) in seen
+        if result.table.loc[label, "prediction"] >= 0.8:
+            assert witness is None  # nothing is needed
+        else:
+            assert tuple(witness[list(X.columns)]) in seen
         before = len(model.tables)
         found = result.how_much(label)
         assert {tuple(row) for table in model.tables[before:] for row in table.itertuples(index=False)} <= seen

@@ -22,6 +22,7 @@ class More(TypedDict, total=False):
     harm: Literal["below", "above"] | None
     adjust: Literal["bh", "holm", "bonferroni", "none"]
     groups: str | Sequence[str] | Mapping[str, Mapping[Any, str] | None]
+    prove: bool
     n_jobs: int
 
 
@@ -83,7 +84,7 @@ def audit(
         of the field of the same name.
     more
         `harm` (which verdict is harm), `adjust` (how adjusted p-values allow for the number of people), `groups` (columns by which shares are
-        reported) and `n_jobs` (worker processes).
+        reported), `prove` (settle by the model's structure who has no way at all) and `n_jobs` (worker processes).
 
     Returns
     -------
@@ -108,7 +109,7 @@ def audit(
         raise InputError("no such option of an audit", where=strange[0], got=more[strange[0]], remedy=remedy)  # type: ignore[literal-required]
     asked = given(
         target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed, population=population, method=method, sequential=sequential,
-        proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"),
+        proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"), prove=more.get("prove"),
     )  # fmt: skip
     carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"))
     return run_audit(model, X, im, designed(design, asked), executed(execution, carried))

@@ -171,7 +171,7 @@ def _fingerprint(rows: Any, every: bool) -> Any:
     plain = [isinstance(kind, np.dtype) and kind.kind in "biuf" for kind in kinds]
     numbers, texts = (rows if every else rows.iloc[:: max(1, len(rows) // most)] for most in (NUMBERS, TEXTS))
     cells: list[Any]
-    if all(plain):
+    if all(plain) and len(set(kinds)) == 1:  # of several types, a joint array may hold objects, whose bytes are addresses
         cells = [numbers.to_numpy().tobytes()]
     else:
         cells = [

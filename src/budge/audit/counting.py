@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from budge.audit.design import Design
 from budge.audit.sources import BoolArray, Chunk, FloatArray, IntArray, Source, TableSource, choose, stack
 from budge.stats.counts import LAWS, STATUSES, Counts
 from budge.stats.weights import Heavy
+
+if TYPE_CHECKING:
+    from budge.audit.proving import Settler
 
 __all__ = ["Block", "Counted", "Work"]
 
@@ -115,6 +118,14 @@ class _Sheet:
             points = source.points(rows, chunk, at)
             self.found |= {int(i): points[k : k + 1] if not hasattr(points, "iloc") else points.iloc[[k]] for k, i in enumerate(rows)}
 
+    def prove(self, settler: Settler, source: Source, asked: BoolArray) -> None:
+        """Settle by proof what draws leave open; a point that is found becomes the row's witness."""
+        assert isinstance(source, TableSource)
+        for row, point in settler.settle(source, self.ask, self.before, self.counts, asked).items():
+            if self.reached is None:
+                self.reached = np.empty((len(self.nearest), len(point)))
+            self.reached[row], self.hit_at[row] = point, self.counts.n[row]
+
     def finish(self, source: Source, asked: BoolArray) -> Counts:
         """Ask about every witness again, keep those that hit again, and return the counts of the rows that were asked about."""
         rows = np.flatnonzero(self.hit_at >= 0)
@@ -138,6 +149,7 @@ class Work:
 
     askers: Mapping[str, Asker]
     design: Design
+    settlers: Mapping[str, Settler] = field(default_factory=dict)
 
     def __call__(self, block: Block) -> Counted:
         """Count the points of every row of a block."""
@@ -146,12 +158,18 @@ class Work:
             name: _Sheet(ask, block.before[name], Counts.blank(len(source)), np.full(len(source), np.inf), np.full(len(source), -1, np.intp))
             for name, ask in self.askers.items()
         }
-        anyone = np.any(list(block.asked.values()), axis=0)
         listed, drawn, neither = choose(source, design)
-        for sheet in sheets.values():
+        asked = dict(block.asked)
+        for name, sheet in sheets.items():
             sheet.counts.status[:] = np.where(neither, STATUSES.index("not_exact"), source.status)
+            if design.method == "exact" and name in self.settlers:  # what is too large to list may follow from the structure
+                assert isinstance(source, TableSource)
+                large = asked[name] & (neither | (listed & (source.size > design.exact_limit)))
+                done = self.settlers[name].count(source, sheet.ask, sheet.before, sheet.counts, large)
+                sheet.counts.status[done], asked[name] = STATUSES.index("ok"), asked[name] & ~done
+        rest, anyone = replace(block, asked=asked), np.any(list(asked.values()), axis=0)
         for chunk in source.exact(np.flatnonzero(listed & anyone)):
-            self._whole(block, sheets, chunk, "exact")
+            self._whole(rest, sheets, chunk, "exact")
             del chunk  # its memory is that of the next
         who = np.flatnonzero(drawn & anyone)
         if design.rule is not None:
@@ -159,8 +177,10 @@ class Work:
         else:
             law = "sample" if design.proposal is None else "weighted"
             for chunk in source.draws(who, design.draws, design):
-                self._whole(block, sheets, chunk, law)
+                self._whole(rest, sheets, chunk, law)
                 del chunk
+        for name, settler in self.settlers.items():
+            sheets[name].prove(settler, source, block.asked[name])
         counts = {name: sheet.finish(source, block.asked[name]) for name, sheet in sheets.items()}
         return Counted(block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -93,6 +94,10 @@ class Design:
         The largest share of unanswered points that is accepted.
     testing
         False: no claim is wanted, so that an n too small to show anything is accepted.
+    prove, prove_seconds
+        Settle by the model's structure whether people without a hit have no way at all, and whether people without a miss cannot miss. With
+        ``method="exact"``, sets that are too large to list are counted by the structure where that is possible. The work per person is limited
+        by counted steps, so that answers repeat; `prove_seconds` limits the time as well.
 
     Examples
     --------
@@ -125,6 +130,8 @@ class Design:
     groups: Any = ()
     max_unresolved: float = 0.1
     testing: bool = True
+    prove: bool = False
+    prove_seconds: float | None = None
 
     def __post_init__(self) -> None:
         def put(name: str, value: Any) -> None:
@@ -138,9 +145,11 @@ class Design:
             one_of(getattr(self, name), name, get_args(kind))
         if self.harm is not None:
             one_of(self.harm, "harm", get_args(Claim))
-        for name in ("sequential", "testing"):
+        for name in ("sequential", "testing", "prove"):
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DesignError("must be True or False", where=name, got=getattr(self, name))
+        if self.prove_seconds is not None and not (isinstance(self.prove_seconds, int | float) and 0 < self.prove_seconds < math.inf):
+            raise DesignError("must be a positive number of seconds", where="prove_seconds", got=self.prove_seconds)
         put("seed", check_seed(self.seed))
         if not isinstance(self.purpose, str) or not self.purpose:
             raise DesignError("must be a text", where="purpose", got=self.purpose, remedy="leave it out, or give it a name")

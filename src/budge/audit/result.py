@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge import stats
-from budge.audit.ask import answers_of, points_of
+from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design
 from budge.audit.sources import Source, TableSource
 from budge.audit.summary import Summary, differences, group_table, summarise
@@ -21,10 +21,11 @@ from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
 from budge.stats import Claims, Counts, claim
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
-from budge.stats.counts import LAWS, STATUSES
+from budge.stats.counts import LAWS, PROOFS, STATUSES
 from budge.stats.quantiles import how_much_exactly
 
 if TYPE_CHECKING:
+    from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
 __all__ = ["COLUMNS", "Audit", "Context", "Rows", "same_cell"]
@@ -43,6 +44,7 @@ class Context:
     X: Any
     im: Any
     source: Source
+    settlers: dict[str, Any] = field(default_factory=dict, compare=False)  # what proves about each model, made when it is first needed
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +68,8 @@ class Audit:
     p-values are those of the design's claim. A row whose points were all listed has no p-value: nothing is uncertain about it. ``verdict`` is
     ``below``, ``above``, ``inconclusive``, ``at the threshold`` (known to be equal), ``none`` (no way at all, for the threshold 0), or the status
     where there is nothing to judge. A false ``below`` has probability at most alpha, and so has a false ``above``. ``exactness`` is ``exact``,
-    ``guaranteed`` or ``approximate``; ``extreme`` is ``none`` where no reachable point attains the target and ``every`` where all do.
+    ``guaranteed`` or ``approximate``; ``extreme`` is ``none`` where no reachable point attains the target and ``every`` where all do. With
+    ``prove``, ``proof`` tells what a proof came to.
     """
 
     rows: Mapping[str, Rows] = field(repr=False)
@@ -112,6 +115,8 @@ class Audit:
             "verdict": _texts(VERDICTS, claims.verdict_code), "lower": claims.lower, "upper": claims.upper,
             "exactness": _texts(EXACTNESS, claims.exactness_code), "extreme": _texts(EXTREMES, claims.extreme_code),
         }  # fmt: skip
+        if design.prove:
+            columns["proof"] = _texts(PROOFS, counts.proof)
         return pd.DataFrame(columns, index=rows.index, copy=False)
 
     def of_model(self, model: str | None = None) -> pd.DataFrame:
@@ -165,36 +170,79 @@ class Audit:
         return self.of_model(name)[chosen]
 
     def witness(self, label: Any, *, model: str | None = None) -> Any:
-        """Return the nearest reachable point found that attains the target, as the model was asked about it; None if none was found.
+        """Return a near reachable point that attains the target, as the model was asked about it; None if none was found or needed.
 
-        Each was asked again before it was kept.
+        It is the nearest point found, with every move put back that the target does not need. `budge.recourse` finds the least change.
         """
         name = self._named(model)
         at = self._at(label, name)
         rows = self.rows[name]
-        if rows.counts.witness[at] < 0:
+        if self.why_not(label, model=name):
             return None
         source = self._context().source
-        values = rows.counts.reached_at(at)
-        if isinstance(source, TableSource) and values is not None:
-            return source.written([int(rows.place[at])], values[None, :]).iloc[0]
+        if isinstance(source, TableSource) and rows.counts.reached.shape[1]:
+            return source.written([int(rows.place[at])], self.reached(np.array([at]), model=name)).iloc[0]
         points, which = points_of(self, label, name).rows, int(rows.counts.witness[at])
         return points.iloc[which] if isinstance(points, pd.DataFrame) else points[which]
 
-    def change(self, label: Any, *, model: str | None = None) -> pd.DataFrame:
-        """Return what the witness changes: feature, from, to."""
+    def reached(self, at: npt.NDArray[np.intp], *, model: str | None = None) -> npt.NDArray[np.float64]:
+        """Return the values that the witnesses of rows (by position) reach, moves that the target does not need put back."""
+        from budge.audit.witnesses import shortened
+
+        name = self._named(model)
+        rows, context = self.rows[name], self._context()
+        assert isinstance(context.source, TableSource)
+        spot = np.cumsum(rows.counts.witness >= 0) - 1
+        ask = Asker.of(name, context.predictors[name], self.design.target, rows.prediction)
+        return shortened(context.source, rows.place[at], rows.counts.reached[spot[at]], ask, rows.prediction[at])
+
+    def why_not(self, label: Any, *, model: str | None = None) -> str:
+        """Return why a person has no witness; nothing where there is one."""
         name = self._named(model)
         at = self._at(label, name)
-        if self.context is None:  # a loaded run keeps what its witnesses changed
-            return pd.DataFrame(self.moved.get(name, {}).get(at, []), columns=["feature", "from", "to"])
+        counts, prediction = self.rows[name].counts, self.rows[name].prediction[[at]]
+        if self._already(prediction)[0]:
+            return "already has the target"
+        if counts.witness[at] >= 0:
+            return ""
+        if counts.is_law("none")[at]:
+            return str(counts.words("status")[at])
+        if self._claims[name].extreme[at] == "none":
+            how = "every reachable point was asked about" if counts.is_law("exact")[at] else "proved from the model's structure"
+            return f"no way at all: {how}"
+        if counts.hit_mass[at] > 0:
+            return "points that attain the target were counted, not listed: recourse finds one"
+        return f"none of {int(counts.n[at]):,} points that were asked about attains the target"
+
+    def _already(self, prediction: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return which answers attain the target as they are; none where the target was code and is not at hand."""
+        try:
+            return np.asarray(self.design.target.hits(prediction, prediction), dtype=bool)
+        except InputError:
+            return np.zeros(len(prediction), dtype=bool)
+
+    def change(self, label: Any, *, model: str | None = None) -> pd.DataFrame:
+        """Return what the witness changes: feature, from, to; where it is empty, ``attrs["reason"]`` says why."""
+        name = self._named(model)
+        at = self._at(label, name)
+        reason = self.why_not(label, model=name)
+        if reason or self.context is None:  # a loaded run keeps what its witnesses changed
+            found = pd.DataFrame([] if reason else self.moved.get(name, {}).get(at, []), columns=["feature", "from", "to"])
+            found.attrs["reason"] = reason
+            return found
         point = self.witness(label, model=name)
-        if point is None:
-            return pd.DataFrame(columns=["feature", "from", "to"])
         if not isinstance(point, pd.Series):
             raise InputError("only rows of a table can be compared feature by feature", where="change", got=type(point).__name__)
         start = self._frame().iloc[int(self.rows[name].place[at])]
         moved = [feature for feature in point.index if not same_cell(start[feature], point[feature])]
         return pd.DataFrame({"feature": moved, "from": [start[m] for m in moved], "to": [point[m] for m in moved]})
+
+    def recourse(self, label: Any, *, model: str | None = None, k: int = 1, cost: Any = None, seconds: float | None = None) -> Recourse:
+        """Return the least change that attains the target for one person: see `budge.recourse`."""
+        from budge.audit.recourse import plans_of
+
+        name = self._named(model)
+        return plans_of(self._context(), name, int(self.rows[name].place[self._at(label, name)]), self.design, k=k, cost=cost, seconds=seconds)
 
     def how_much(self, label: Any, *, model: str | None = None) -> stats.HowMuch:
         """Return the distribution of the change of a score for one person, from the points that the audit asked about."""

@@ -33,6 +33,7 @@ __all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished",
 PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
 PROBE = "probe"  # the key of these in a journal
 MOST_PEOPLE = 32_768  # of a block
+MOST_PROVED = 64  # the same where something is proved about each
 LARGER = 4  # questions per block, where a block need not be kept or sent: people are prepared, and witnesses asked about, together
 IDENTITY = ("version", "streams", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
 Arrays = Mapping[str, npt.NDArray[Any]]
@@ -48,12 +49,18 @@ class Prepared:
             design = design.but(family=max(1, *(int(mask.sum()) for mask in self.asked.values())))
         self.design = design
         self.askers = {name: Asker.of(name, p, design.target, before[name], shared=len(predictors) > 1) for name, p in predictors.items()}
+        self.settlers: dict[str, Any] = {}
+        if design.prove:
+            from budge.audit.proving import settlers_of
+
+            self.settlers, more = settlers_of(predictors, source, im, design)
+            self.notes = (*notes, *more)
         self.todo: IntArray = np.flatnonzero(np.any(list(self.asked.values()), axis=0))
 
     @property
     def work(self) -> Work:
         """What is done with each block."""
-        return Work(self.askers, self.design)
+        return Work(self.askers, self.design, self.settlers)
 
     def block(self, people: Any, told: Callable[[int], None] | None = None) -> Block:
         """Return the block of some people, by position."""
@@ -175,6 +182,8 @@ class _Blocks(Sequence[Block]):
         each = min(MOST_PEOPLE, larger * execution.people(max(1, round(made.rows_each())))) if len(left) else 1
         if execution.block_people is None and execution.n_jobs != 1:
             each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round
+        if execution.block_people is None and made.design.prove:
+            each, here = min(each, MOST_PROVED), False
         self.made, self.pieces, self.told = made, [left[at : at + each] for at in range(0, len(left), each)], told if here else None
 
     def __len__(self) -> int:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORD", "load_audit", "moved_of", "population_of", "replay", "save_audit"]
 
-RECORD, COUNTS, FORMAT = "audit.json", "counts.npz", 2
+RECORD, COUNTS, FORMAT = "audit.json", "counts.npz", 3
 
 
 def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -196,10 +196,10 @@ def moved_of(audit: Audit) -> dict[str, dict[int, list[list[Any]]]]:
     columns = reacher(source.model).moved
     result: dict[str, dict[int, list[list[Any]]]] = {}
     for name, rows in audit.rows.items():
-        at = np.flatnonzero(rows.counts.witness >= 0)
+        at = np.flatnonzero((rows.counts.witness >= 0) & ~audit._already(rows.prediction)) if len(rows.counts) else np.zeros(0, dtype=np.intp)
         steps: dict[int, list[list[Any]]] = {int(i): [] for i in at}
         if len(at) and rows.counts.reached.shape[1]:
-            reached, starts = rows.counts.reached, source.values[np.ix_(rows.place[at], columns)]
+            reached, starts = audit.reached(at, model=name), source.values[np.ix_(rows.place[at], columns)]
             for i, j in np.argwhere((reached != starts) & ~(np.isnan(reached) & np.isnan(starts))).tolist():
                 feature = source.model.features[columns[j]]
                 steps[int(at[i])].append([feature.name, _shown(feature, starts[i, j]), _shown(feature, reached[i, j])])
@@ -259,7 +259,7 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None, *, ta
             many = 0 if other is None else len(other.counts)
             raise InputError("the number of people differs", where="replay", got=many, remedy=f"the run had {len(rows.counts)}")
         for f in fields(Counts):
-            if f.name == "heavy" or f.name == "asked":
+            if f.name in ("heavy", "asked", "seconds"):
                 continue
             one, two = getattr(rows.counts, f.name), getattr(other.counts, f.name)
             if one.shape != two.shape or not np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):

@@ -42,6 +42,7 @@ class Summary:
     methods: Mapping[str, int]
     no_way: int
     every_way: int
+    open_ways: int  # neither a way nor its absence is known
     share: Share | None
     groups: Mapping[str, pd.DataFrame]
     mean_rho: float | None  # None where answers are missing: then only its ends are known
@@ -76,7 +77,10 @@ class Summary:
         whom = heads(self.people) if self.people == self.given else f"{self.people:,} of {heads(self.given)}"
         have = f" ({self.already:,} already {'has' if self.already == 1 else 'have'} the target)" if self.already else ""
         ways = f"{self.no_way:,} {'is' if self.no_way == 1 else 'are'} known to have no way at all"
+        ways += " (proved)" if self.design.prove and self.no_way else ""
         ways += f", {self.every_way:,} cannot miss it" if self.every_way else ""
+        if self.design.prove:
+            ways += f", {self.open_ways:,} {'is' if self.open_ways == 1 else 'are'} open" if self.open_ways else ", nobody is open"
         name = self.info["name"] or "unnamed"
         return f"{self.model}: {whom} audited{have}; target: the output {self.info['target']}; {ways}. Interactions: {name}."
 
@@ -93,10 +97,11 @@ class Summary:
         side = f"are {share.claim} the threshold"
         if self.design.threshold == 0:
             side = "have no way at all" if share.claim == "below" else "have some way"
-        if round(share.low * share.people) == round(share.high * share.people) and self.methods.get("exact", 0) == share.people:
+        known = sum(self.methods.get(how, 0) for how in ("exact", "proved"))
+        if round(share.low * share.people) == round(share.high * share.people) and known == share.people:
             return f"Exactly {round(share.low * share.people):,} {whom} ({100 * share.low:.4g} %) {side}."
         ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"
-        if self.methods.get("exact", 0) == share.people:
+        if known == share.people:
             return f"{ends[0].upper()}{ends[1:]}, whatever the missing answers are."
         if self.approximate:
             return f"Approximately {ends}; no error rate is guaranteed, since {self.approximate:,} of them were drawn by a chain."
@@ -113,11 +118,16 @@ class Summary:
 
     def _how(self) -> str:
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
-        asked = f"{self.asked:,} points asked"
+        asked, listed, proved = f"{self.asked:,} points asked", self.methods.get("exact", 0), self.methods.get("proved", 0)
+        if not drawn and not proved:
+            every = "Every reachable point was asked about" if self.unresolved else "All computed exactly, over every reachable point"
+            return f"{every}; {asked}." if listed else f"{asked[0].upper()}{asked[1:]}."
+        ways = ((listed, "computed exactly"), (proved, "proved from the model's structure"), (drawn, "by draws"))
+        parts = [f"{count:,} {how}" for count, how in ways if count]
+        parts[0] = parts[0].replace(" ", " people " if listed or proved else " ", 1)
+        exact = f"All {drawn:,} by draws" if len(parts) == 1 and drawn else ", ".join(parts)
         if not drawn:
-            listed = "Every reachable point was asked about" if self.unresolved else "All computed exactly, over every reachable point"
-            return f"{listed}; {asked}." if self.methods.get("exact") else f"{asked[0].upper()}{asked[1:]}."
-        exact = f"{self.methods['exact']:,} people computed exactly, {drawn:,} by draws" if self.methods.get("exact") else f"All {drawn:,} by draws"
+            return f"{exact}; {asked}."
         rough = self.approximate
         if rough == drawn:
             return f"{exact} of a chain, which follow their law approximately: no error rate is guaranteed; {asked}."
@@ -130,7 +140,10 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""
-        plain = ("model", "people", "given", "already", "no_way", "every_way", "mean_rho", "mean_ends", "asked", "points", "unresolved", "approximate")
+        plain = (
+            "model", "people", "given", "already", "no_way", "every_way", "open_ways", "mean_rho", "mean_ends", "asked", "points", "unresolved",
+            "approximate",
+        )  # fmt: skip
         groups = {
             column: {
                 "shares": records(table.reset_index()),
@@ -193,7 +206,8 @@ def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any
     return Summary(
         model=model, people=len(counts), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
         verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
-        every_way=extremes.get("every", 0), share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
+        every_way=extremes.get("every", 0), open_ways=int((judged & (counts.witness < 0) & (counts.hit_mass == 0) & (claims.extreme_code == 0)).sum()),
+        share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
         groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
         mean_rho=mean_rho(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
         asked=int(counts.asked.sum()), points=int(counts.n.sum()),

@@ -19,7 +19,7 @@ from budge.stats._checks import percent
 if TYPE_CHECKING:
     from budge.report.figures import Figure
 
-__all__ = ["Estimate", "Falsified", "Verification", "estimate", "falsify", "verify"]
+__all__ = ["Estimate", "Falsified", "Verification", "estimate", "falsify", "people_of", "verify"]
 
 WIDTH = 0.1  # of the interval of an estimate, unless something else sets the number of draws
 
@@ -201,7 +201,7 @@ def _mean_in_words(audit: Audit) -> str:
     return f"mean responsiveness between {least:.4g} and {most:.4g}, whatever the {found.unresolved:,} missing answers are"
 
 
-def _people(X: Any, im: Any) -> tuple[Any, bool]:
+def people_of(X: Any, im: Any) -> tuple[Any, bool]:
     """Return a table as it is; one person as a table of one row."""
     if isinstance(im, InteractionModel) and (isinstance(X, Mapping | pd.Series) or getattr(X, "ndim", 2) == 1):
         frame = one_row(X, [f.name for f in im.features])
@@ -264,7 +264,7 @@ def _asked(
     """Return the audit behind a task, and whether it is about one person."""
     if "threshold" in more:
         raise DesignError("this task has no threshold", where="threshold", got=more["threshold"], remedy="use verify")  # type: ignore[typeddict-item]
-    people, single = _people(X, im)
+    people, single = people_of(X, im)
     asked = {"testing": False} | wishes | given(**common)
     if single:
         asked = {"population": "all"} | asked

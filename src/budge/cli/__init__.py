@@ -17,7 +17,10 @@ from budge.errors import BudgeError, Problem
 __all__ = ["app", "echo_json", "main"]
 
 #: One module per command; each has ``register(app)``.
-COMMANDS = ("demo", "init", "check", "plan", "sample", "audit", "sensitivity", "ablate", "select", "gate", "report", "study", "serve", "llm")
+COMMANDS = (
+    "demo", "init", "check", "plan", "sample", "audit", "prove", "recourse", "sensitivity",
+    "ablate", "select", "gate", "report", "study", "serve", "llm",
+)  # fmt: skip
 
 app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 

@@ -30,6 +30,7 @@ def _ablate(
     stuck: Annotated[
         int, typer.Option(help="Also the smallest sets of up to so many relaxations that free those who are stuck.")
     ] = 0,
+    prove: Annotated[bool, typer.Option("--prove", help="With --stuck: settle by the model's structure who is stuck and whom a set frees.")] = False,
     threshold: Annotated[float, typer.Option(help="The threshold below which people are counted.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of an interval.")] = 0.05,
     n: Annotated[
@@ -74,7 +75,7 @@ def _ablate(
             progress=progress, **common,
         )  # fmt: skip
     minimal = (
-        minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, **common)
+        minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, prove=prove, **common)
         if stuck
         else None
     )

@@ -69,6 +69,7 @@ def audit(
     sequential: Annotated[
         bool, typer.Option("--sequential", help="Stop for each person as soon as the claim is shown or given up.")
     ] = False,
+    prove: Annotated[bool, typer.Option("--prove", help="Settle by the model's structure who has no way at all.")] = False,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[
@@ -122,7 +123,7 @@ def audit(
     design = budge.Design(
         target=parse_target(target, classes=classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed,
         population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
-        max_unresolved=max_unresolved,
+        max_unresolved=max_unresolved, prove=prove,
     )  # fmt: skip
     with progress_bar("people", quiet=quiet or as_json) as progress:
         how = budge.Execution(n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)

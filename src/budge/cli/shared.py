@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from budge.models import Predictor
 
 __all__ = [
-    "Adjust", "Claim", "Harm", "Id", "Method", "OnInvalid", "Population", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
+    "Adjust", "Claim", "Harm", "Id", "Method", "Model", "OnInvalid", "Population", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
     "progress_bar", "read_people", "run_of", "same_people", "say", "show_gates", "show_table",
 ]  # fmt: skip
 
@@ -32,6 +32,7 @@ Adjust = Annotated[Literal["bh", "holm", "bonferroni", "none"], typer.Option(hel
 Harm = Annotated[Literal["below", "above"] | None, typer.Option(help="Which verdict is harm.")]
 OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What happens with people who break the spec before they move.")]
 Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
+Model = Annotated[list[str], typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE.")]
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
 
 

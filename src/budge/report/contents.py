@@ -179,7 +179,17 @@ def _person(audit: Audit, person: Any) -> dict[str, Any]:
         "figure": _drawn(lambda: figures.person(audit, person.label, model=person.model)) if able else None,
         "label": shown(person.label), "model": person.model if len(audit.models) > 1 else "", "why": person.why, "verdict": row["verdict"],
         "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row), "moves": person.moves,
+        "plan": _plan(audit, person) if able and person.moves else None,
     }  # fmt: skip
+
+
+def _plan(audit: Audit, person: Any) -> dict[str, Any] | None:
+    """Return the least change that attains the target, where it is proved to be that."""
+    found = audit.recourse(person.label, model=person.model)
+    if not (len(found) and found.optimal):
+        return None
+    how = {"listed": "every reachable point was asked about", "proved": "proved from the model's structure"}[found.method]
+    return {"moves": steps(found.actions[["feature", "from", "to"]].to_numpy().tolist()), "how": how}
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -188,6 +198,9 @@ def _said(row: Mapping[str, Any]) -> str:
         return f"status {row['status']}"
     lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
     ends = f"between {number(row['low'])} and {number(row['high'])}"
+    if row["method"] == "proved":
+        known = f"= {number(row['rho'])}" if row["low"] == row["high"] else f"is {ends}"
+        return f"ρ {known}, proved from the model's structure over every reachable point"
     if row["method"] == "exact":
         said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target{lost}: ρ "
         said += f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}"

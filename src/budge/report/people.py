@@ -147,7 +147,9 @@ def _notable(audit: Audit, name: str, moved: Mapping[int, Any], each: int) -> li
 
     judged = rows[rows["method"] != "none"]
     stuck = judged[judged["extreme"] == "none"].sort_values("n", ascending=False, kind="stable")
-    add(stuck, "No point that this person can reach attains the target. All were listed.")
+    proved = stuck["method"] == "proved"
+    add(stuck[proved], "No point that this person can reach attains the target: proved from the model's structure.", most=max(1, each - int((~proved).sum())))
+    add(stuck[~proved], "No point that this person can reach attains the target. All were listed.")
     missed = judged[(judged["extreme"] == "") & (judged["hits"] == 0) & (judged["unresolved"] == 0) & (judged["rho"] == 0)]
     add(missed.sort_values("n", ascending=False, kind="stable"), "No draw attained the target.", most=1 if len(stuck) else each)
     outside = judged[judged["rho"] < 1]
@@ -155,7 +157,7 @@ def _notable(audit: Audit, name: str, moved: Mapping[int, Any], each: int) -> li
     if len(able):
         size = np.array([len(moved[int(at)]) for at in able["at"]])
         order = np.lexsort((-able["rho"].to_numpy(dtype=float), size))
-        add(able.iloc[order], "A small change suffices: this is the nearest point found that attains the target.")
+        add(able.iloc[order], "A small change suffices: the nearest point found that attains the target, with no move that it does not need.")
     equal = rows[rows["verdict"] == "at the threshold"]
     add(equal, f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
     near = outside[(outside["rho"] > 0) & (outside["verdict"] != "at the threshold")]

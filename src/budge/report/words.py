@@ -136,7 +136,7 @@ def guarantees(audit: Audit) -> list[str]:
     drawn = table["method"].isin(("sample", "sequential", "weighted"))
     rough = drawn & (table["exactness"] == "approximate")
     counts = table["method"][~rough].value_counts()
-    said = [_law(name, int(counts[name]), audit) for name in ("exact", "sample", "sequential", "weighted") if counts.get(name, 0)]
+    said = [_law(name, int(counts[name]), audit) for name in ("exact", "proved", "sample", "sequential", "weighted") if counts.get(name, 0)]
     if rough.any():
         said.append(
             f"Approximate ({_rows(audit, int(rough.sum()))}): a part of what these people can reach was drawn by a chain, whose draws follow their law only "
@@ -172,6 +172,11 @@ def _law(name: str, many: int, audit: Audit) -> str:
         return (
             f"Exact ({whom}): every reachable point was listed and the model was asked about each. {known}; there is no p-value, and the "
             f"verdict cannot be wrong about this model and this set.{ties}"
+        )
+    if name == "proved":
+        return (
+            f"Proved ({whom}): it follows from the model's structure, over every reachable point, that none attains the target, that all do, or how many do. "
+            "The structure was compared with the model's own answers before it was used; there is no p-value, and the verdict cannot be wrong about this model."
         )
     if tau == 0:
         return (

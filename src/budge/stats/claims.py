@@ -164,6 +164,8 @@ def claim(counts: Counts, test: Asked, *, mean: str | None = None, judge: Counts
         np.minimum(bound, ceiling, out=bound)
     p_below[floor >= tau - TOLERANCE], p_above[ceiling <= tau + TOLERANCE] = 1.0, 1.0
     p_below[ceiling < tau - TOLERANCE], p_above[floor > tau + TOLERANCE] = 0.0, 0.0
+    if tau == 0:  # a point that attains the target is a way, wherever it was found
+        p_above[asked & (counts.witness >= 0)] = 0.0
     below, above = p_below < alpha, p_above < alpha
     # Bound and p-value are two roundings of one curve: where they differ in the last bits, the p-value decides.
     upper[below & (upper >= tau)], upper[~below & (upper < tau)] = np.nextafter(tau, -1), tau
@@ -173,10 +175,11 @@ def claim(counts: Counts, test: Asked, *, mean: str | None = None, judge: Counts
     extreme = _coded(EXTREMES, "", {"none": none, "every": every})
     verdict = _coded(VERDICTS, "inconclusive", {"at the threshold": tie, "above": above, "below": below} | ({"none": none} if tau == 0 else {}))
     verdict[~asked] = len(JUDGED) + counts.status[~asked]
-    exactness = _coded(EXACTNESS, "guaranteed", {"exact": known, "approximate": counts.approximate, "": ~asked})
+    open_ = counts.is_law("proved") & (floor < ceiling)  # between ends that are proved
+    exactness = _coded(EXACTNESS, "guaranteed", {"exact": known & ~open_, "approximate": counts.approximate, "": ~asked})
     rho = _shares(counts) if judge is None else np.clip((_shares(counts) - false) / max(called - false, 1e-300), 0.0, 1.0)
     rho = np.where(called > false, rho, np.nan)  # Rogan and Gladen
-    rho = np.where(known & (counts.unresolved > 0), np.where(floor == ceiling, floor, np.nan), rho)
+    rho = np.where(open_ | (known & (counts.unresolved > 0)), np.where(floor == ceiling, floor, np.nan), rho)
     for column in (rho, low, high, lower, upper):
         column[~asked] = np.nan
     return Claims(rho, low, high, lower, upper, p_below, p_above, verdict, extreme, exactness, known & asked, alpha, tau)

@@ -12,11 +12,14 @@ from numpy.typing import NDArray
 from budge.stats._checks import Floats
 from budge.stats.weights import Heavy
 
-__all__ = ["LAWS", "STATUSES", "Counts", "spelled"]
+__all__ = ["LAWS", "PROOFS", "STATUSES", "Counts", "spelled"]
 
 STATUSES = ("ok", "fixed", "empty", "invalid_start", "not_exact")
 #: How the points of a row came about: none, all listed, a fixed number of draws, weighted draws, draws ended by a rule, ends that were proved.
 LAWS = ("none", "exact", "sample", "weighted", "sequential", "proved")
+#: What an attempt to prove something about a row came to: nothing was tried, the target is impossible, possible or certain, the share was counted, or
+#: the reason why it stays open.
+PROOFS = ("", "impossible", "possible", "certain", "counted", "model", "target", "effects", "constraint", "unbounded", "rounding", "budget", "time")
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int8]
@@ -46,6 +49,8 @@ class Counts:
         The number of the nearest hit among the row's points, asked twice; -1 where there is none.
     approximate
         Whether the points are draws of a chain, so that nothing said of them is guaranteed.
+    proof, seconds
+        Code into `PROOFS`, and the CPU time that the proof took.
     reached
         For each row with a witness, in order, the values reached (one column per feature that can move); may have no columns.
     heavy
@@ -62,6 +67,8 @@ class Counts:
     asked: Ints
     witness: NDArray[np.int32]
     approximate: NDArray[np.bool_]
+    proof: Codes
+    seconds: NDArray[np.float32]
     reached: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     heavy: Heavy = field(default_factory=lambda: Heavy.join([]))
 
@@ -71,7 +78,7 @@ class Counts:
         whole = [np.zeros(rows, dtype=np.int64) for _ in range(4)]
         return cls(
             np.zeros(rows, np.int8), np.zeros(rows, np.int8), whole[0], whole[1], whole[2], np.zeros(rows), np.zeros(rows), whole[3],
-            np.full(rows, -1, np.int32), np.zeros(rows, bool),
+            np.full(rows, -1, np.int32), np.zeros(rows, bool), np.zeros(rows, np.int8), np.zeros(rows, np.float32),
         )  # fmt: skip
 
     @classmethod
@@ -106,8 +113,8 @@ class Counts:
         return np.isin(self.law, [LAWS.index(name) for name in names])
 
     def words(self, column: str) -> NDArray[Any]:
-        """Return the column `status` or `law` in words."""
-        return spelled(STATUSES if column == "status" else LAWS, getattr(self, column))
+        """Return the column `status`, `law` or `proof` in words."""
+        return spelled({"status": STATUSES, "law": LAWS, "proof": PROOFS}[column], getattr(self, column))
 
     def take(self, rows: Any) -> Counts:
         """Return some rows, in the order given (a mask or positions)."""

@@ -12,12 +12,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design, Execution, designed, given
+from budge.audit.proving import Settler, settlers_of
 from budge.audit.run import check_answered
+from budge.audit.sources import TableSource, make_source
 from budge.audit.summary import heads
 from budge.errors import BudgeError, DesignError
 from budge.interaction import InteractionModel
 from budge.stats._checks import whole
-from budge.stats.counts import STATUSES
+from budge.stats.counts import STATUSES, Counts
 from budge.stress.common import Asked, without_journal
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import tally
@@ -33,8 +35,8 @@ class MinimalRelaxations:
     """For each stuck person, the smallest sets of relaxations that let the prediction change.
 
     `table` has one row per person and set: `relaxations`, `size`, and `proven`: the witness is real in any case, and it is
-    proved that no part of the set would do (everything was listed); else that was found by draws. `blocking` gives for each
-    person the smallest sets that meet all of theirs: while one of these is kept whole, no set found lets them out.
+    proved that no part of the set would do (everything was listed, or settled by the model's structure); else that was found by draws. `blocking`
+    gives for each person the smallest sets that meet all of theirs: while one of these is kept whole, no set found lets them out.
     """
 
     table: pd.DataFrame
@@ -93,12 +95,14 @@ def minimal_relaxations(
     n: int | None = None,
     seed: int | None = None,
     population: Any = None,
+    prove: bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
 ) -> MinimalRelaxations:
     """Find the smallest sets of relaxations whose joint removal lets a stuck person's prediction change, all of them up to `max_size`.
 
-    A person is stuck if no point seen under `im` attains the target. Sets larger than one that works are not tried.
+    A person is stuck if no point seen under `im` attains the target. Sets larger than one that works are not tried. With `prove`, what draws leave open
+    is settled by the model's structure: who is stuck, and whom a set lets out.
 
     Examples
     --------
@@ -109,7 +113,7 @@ def minimal_relaxations(
     >>> [sorted(s) for s in found.of(0)], [sorted(s) for s in found.blocking(0)]
     ([['free c'], ['free a', 'free b']], [['free a', 'free c'], ['free b', 'free c']])
     """
-    wishes = given(target=target, n=n, seed=seed, population=population)
+    wishes = given(target=target, n=n, seed=seed, population=population, prove=prove)
     question = designed(design, {"testing": False} | wishes)
     about = Asked.of(model, X, im, question, check=bool(without_journal(execution).check))
     source, question = about.source, about.design
@@ -117,14 +121,18 @@ def minimal_relaxations(
     most = min(whole(max_size, "max_size"), len(chosen))
     first = tally(about, [im], purposes=["draw"]).counts[0]
     check_answered([first.take(about.chosen)], question, (), None)
+    settled = _Settled(about)
     stuck = about.chosen & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
-    listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person was listed and answered
+    listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person is known
+    for i in np.flatnonzero(stuck & ~listed).tolist():
+        found_way = settled(im, i)
+        stuck[i], listed[i] = found_way is not True, found_way is False
     found: dict[int, list[tuple[Names, bool]]] = {int(i): [] for i in np.flatnonzero(stuck)}
     for size in range(1, most + 1):
         lists_all = np.ones(len(source), dtype=bool)
         combos = list(combinations(chosen, size))
         for at in range(0, len(combos), BATCH):
-            _level(about, im, combos[at : at + BATCH], found, listed, lists_all)
+            _level(about, im, combos[at : at + BATCH], found, listed, lists_all, settled)
         listed = listed & lists_all
     rows = [
         {"person": source.labels[i], "relaxations": names, "size": len(names), "proven": bool(proven)}
@@ -149,7 +157,7 @@ def minimal_relaxations(
 
 def _level(
     about: Asked, im: InteractionModel, combos: Sequence[tuple[Relaxation, ...]], found: dict[int, list[tuple[Names, bool]]],
-    listed: npt.NDArray[np.bool_], lists_all: npt.NDArray[np.bool_],
+    listed: npt.NDArray[np.bool_], lists_all: npt.NDArray[np.bool_], settled: _Settled,
 ) -> None:  # fmt: skip
     """Some joint relaxations of one size, for everybody who has no smaller one inside."""
     sets = [frozenset(r.name for r in combo) for combo in combos]
@@ -167,10 +175,39 @@ def _level(
         seen = counted.counts[row]
         sure = seen.is_law("exact") & (seen.unresolved == 0)
         for i in np.flatnonzero(wanted[k]).tolist():
-            if seen.hits[i] > 0:
+            way = True if seen.hits[i] > 0 else False if sure[i] else settled(models[row - 1], i)
+            if way:
                 found[i].append((sets[k - 1], bool(listed[i])))
-            elif not sure[i]:
+            elif way is None:
                 lists_all[i] = False
+
+
+class _Settled:
+    """Whether a person has a way under an interaction model, by the structure of the audited model; None where that is not known."""
+
+    def __init__(self, about: Asked) -> None:
+        self.about = about
+        self.known: dict[tuple[str, int], bool | None] = {}
+        self.settlers: dict[str, Settler] = {}
+
+    def __call__(self, im: InteractionModel, person: int) -> bool | None:
+        """Return True where a point was found that attains the target, False where it is proved that there is none."""
+        if not self.about.design.prove:
+            return None
+        if (im.digest, person) not in self.known:
+            self.known[im.digest, person] = self._proved(im, person)
+        return self.known[im.digest, person]
+
+    def _proved(self, im: InteractionModel, person: int) -> bool | None:
+        about = self.about
+        source = make_source(im, about.source.frame.iloc[[person]], "keep")
+        assert isinstance(source, TableSource)
+        if im.digest not in self.settlers:
+            whole = make_source(im, about.source.frame, "keep")
+            self.settlers[im.digest] = settlers_of({"model": about.predictor}, whole, im, about.design)[0]["model"]
+        counts = Counts.of([0], [1])  # no draw attains the target
+        found = self.settlers[im.digest].settle(source, about.ask, about.before[[person]], counts, np.ones(1, dtype=bool))
+        return True if found else False if counts.is_law("proved")[0] else None
 
 
 def _joint(im: InteractionModel, combo: Iterable[Relaxation]) -> InteractionModel:

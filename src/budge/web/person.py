@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.ask import answers_of, points_of
+from budge.audit.recourse import Recourse
 from budge.audit.result import COLUMNS, Audit, same_cell
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import BudgeError, InputError
@@ -54,8 +55,19 @@ def person_record(question: Question, im: InteractionModel, threshold: float, pl
     if not found.rows[question.models[0]].counts.n[0]:
         return record | {"status": "not_exact", "sentence": "The reachable points cannot be listed, and the audit is to list only: no verdict."}
     record["reach"] = _reach(question, im, found, source)
+    for name, told in record["reach"]["models"].items():
+        told["plan"] = _plan(question.plan(im, threshold, place, name))
     record["sentence"] = _sentence(record["reach"], status)
     return record
+
+
+def _plan(found: Recourse) -> dict[str, Any]:
+    """Return the least change that attains the target, or why there is none."""
+    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
+    return {
+        "status": found.status, "method": found.method, "least": bool(found.least and found.least[0]),
+        "moves": [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in moves],
+    }  # fmt: skip
 
 
 def row_record(found: Audit, label: Any, model: str) -> dict[str, Any]:

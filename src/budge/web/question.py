@@ -12,6 +12,7 @@ import pandas as pd
 from budge.audit import audit
 from budge.audit.ask import predictors_of
 from budge.audit.design import Design, Execution
+from budge.audit.recourse import Recourse, plans_of
 from budge.audit.result import Audit, Context
 from budge.audit.sources import make_source
 from budge.audit.storage import population_of
@@ -21,6 +22,8 @@ from budge.interaction import InteractionModel
 from budge.models import Predictor
 
 __all__ = ["Question", "from_run", "make_question"]
+
+PLAN_SECONDS = 2.0  # for the least change of a person: the page waits for it
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +42,7 @@ class Question:
     title: str = ""
     saved: Audit | None = None
     _designs: dict[float, Design] = field(default_factory=dict, repr=False)
+    _settlers: dict[str, Any] = field(default_factory=dict, repr=False)  # what is known of the models' structures
 
     @property
     def live(self) -> bool:
@@ -59,6 +63,12 @@ class Question:
             self._designs.clear()
         made = self.options if threshold == self.options.threshold else self.options.but(threshold=threshold)
         return self._designs.setdefault(threshold, made.aimed(classes))
+
+    def plan(self, im: InteractionModel, threshold: float, place: int, model: str) -> Recourse:
+        """Return the least change that attains the target for the person at a place, under one model."""
+        assert self.frame is not None
+        context = Context(self.predictors, self.frame, im, make_source(im, self.frame, "keep"), self._settlers)
+        return plans_of(context, model, place, self.design(threshold), k=1, cost=None, seconds=PLAN_SECONDS, polished=False)
 
     def audit(self, im: InteractionModel, threshold: float, people: Any) -> Audit:
         """Return `budge.audit` of some people by position, whether they have the target or not."""

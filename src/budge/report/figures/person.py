@@ -94,11 +94,10 @@ def _some(chunk: Chunk, most: int, seed: int) -> Chunk:
 def _nearest(audit: Audit, label: Any, name: str) -> FloatArray | None:
     """Return the nearest hit of a person as numbers, one per declared feature; None where none was found."""
     rows, at, source = audit.rows[name], audit._at(label, name), audit._context().source
-    values = rows.counts.reached_at(at)
-    if rows.counts.witness[at] < 0 or values is None or not isinstance(source, TableSource):
+    if audit.why_not(label, model=name) or not rows.counts.reached.shape[1] or not isinstance(source, TableSource):
         return None
     point: FloatArray = source.values[int(rows.place[at])].copy()
-    point[reacher(source.model).moved] = values
+    point[reacher(source.model).moved] = audit.reached(np.array([at]), model=name)[0]
     return point
 
 

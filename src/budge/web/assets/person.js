@@ -53,18 +53,20 @@ function told(row, page) {
 function flips(page, record) {
   const found = record.reach.models[page.model], row = record.models[page.model];
   const inside = el("section", { class: "block flips", "aria-labelledby": "flips-head" }, el("h3", { id: "flips-head" }, "What attains the target", Object.keys(record.models).length > 1 ? el("span", { class: "of" }, ` for ${visible(page.model)}`) : null));
-  if (!found.witness.length) {
-    const stays = found.hits > 0;
+  const plan = found.plan, least = plan && plan.least;
+  const steps = least || (plan && plan.moves.length && !found.witness.length) ? plan.moves : found.witness;
+  if (!steps.length) {
+    const stays = found.hits > 0 || (plan && plan.status === "already");
     const proved = record.reach.exact && row.unresolved === 0;
-    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
+    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : plan && plan.status === "impossible" ? "Nothing within reach: proved from the model's structure." : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
     return inside;
   }
-  const rest = found.flips.filter((f) => f.length && JSON.stringify(f) !== JSON.stringify(found.witness));
+  const rest = found.flips.filter((f) => f.length && JSON.stringify(f) !== JSON.stringify(steps));
   inside.append(
     el("table", { class: "witness" },
-      el("caption", {}, "The nearest one found; the model was asked about it twice."),
+      el("caption", {}, least ? `The least that does: ${plan.method === "listed" ? "every reachable point was asked about" : "proved from the model's structure"}.` : "The nearest one found, with no move that it does not need."),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "from"), el("th", { scope: "col", class: "num" }, "to"))),
-      el("tbody", {}, ...found.witness.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to)))))),
+      el("tbody", {}, ...steps.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to)))))),
     rest.length ? el("details", {}, el("summary", {}, `${rest.length} more near ones`), el("ol", { class: "ways" }, ...rest.map((f) => el("li", {}, f.map((w, i) => [i ? ", " : "", el("span", { class: "step" }, `${visible(w.feature)} ${cell(w.from)} → `, el("b", {}, cell(w.to)))]).flat())))) : "");
   return inside;
 }
@@ -73,7 +75,7 @@ function savedWitness(page, record) {
   const found = record.witness[page.model];
   if (found && !found.length) return el("section", { class: "block" }, el("h3", {}, "What attains the target"), el("p", {}, "Staying is enough: the prediction is in the target already."));
   return el("section", { class: "block" }, el("h3", {}, "What attains the target"),
-    found ? el("table", { class: "witness" }, el("caption", {}, "The nearest one found; the model was asked about it twice."),
+    found ? el("table", { class: "witness" }, el("caption", {}, "The nearest one found, with no move that it does not need."),
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "from"), el("th", { scope: "col", class: "num" }, "to"))),
       el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to))))))
       : el("p", {}, "No point was found that does."));
