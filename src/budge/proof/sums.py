@@ -325,7 +325,7 @@ def uniform_tail(widths: FloatArray, cut: FloatArray) -> tuple[FloatArray, Float
 
 @dataclass(frozen=True)
 class Smooth:
-    """A contribution between 0 and `width`: uniform, or |slope| · (V - its end) for a value V with density 1/V between `low` and `high`."""
+    """A contribution between 0 and `width`: uniform, or abs(slope) · (V - its end) for a value V with density 1/V between `low` and `high`."""
 
     width: float
     low: float = 0.0
