@@ -26,7 +26,7 @@ from budge.reach.reacher import reacher
 from budge.stats._checks import whole
 from budge.stats.counts import STATUSES
 
-__all__ = ["Recourse", "recourse"]
+__all__ = ["Recourse", "in_full", "plans_of", "recourse"]
 
 DRAWS = 1000  # for models whose structure cannot be read, and as first candidates elsewhere
 STARTS = 5  # draws from which a plan is polished
@@ -87,7 +87,7 @@ class Recourse:
         lines = [f"{plans} for the target: {target} ({sure})."]
         for plan, cost in enumerate(self.cost, start=1):
             mine = self.actions[self.actions["plan"] == plan]
-            moves = ", ".join(f"{f} from {_shown(a)} to {_shown(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"]))
+            moves = ", ".join(f"{f} from {in_full(a)} to {in_full(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"]))
             lines.append(f"{plan}. {moves} ({self._costs(cost)})")
         return lines
 
@@ -126,7 +126,7 @@ class Recourse:
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
             lines += ["", *(["Or this instead:", ""] if plan > 1 else [])]
-            lines += [f"  - {f}: from {_shown(a)} to {_shown(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
+            lines += [f"  - {f}: from {in_full(a)} to {in_full(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
         checked = {"listed": "every possible change was checked", "proved": "it is proved that nothing less would do"}.get(self.method, "")
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]
@@ -159,7 +159,7 @@ def _without(status: str, reason: str, target: str) -> str:
     return said.get(status, f"No plan: {status}.")
 
 
-def _shown(value: Any) -> str:
+def in_full(value: Any) -> str:
     """Return a value in full: a plan lies just beyond a cut, and a rounded one might not."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
         return str(value)

@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from budge.audit.design import EXACT_LIMIT, MASK
+from budge.audit.recourse import in_full
 from budge.audit.result import Audit
 from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
@@ -189,7 +190,8 @@ def _plan(audit: Audit, person: Any) -> dict[str, Any] | None:
     if not (len(found) and found.optimal):
         return None
     how = {"listed": "every reachable point was asked about", "proved": "proved from the model's structure"}[found.method]
-    return {"moves": steps(found.actions[["feature", "from", "to"]].to_numpy().tolist()), "how": how}
+    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
+    return {"moves": [(str(f), in_full(a), in_full(b)) for f, a, b in moves], "how": how}
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -199,8 +201,8 @@ def _said(row: Mapping[str, Any]) -> str:
     lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
     ends = f"between {number(row['low'])} and {number(row['high'])}"
     if row["method"] == "proved":
-        known = f"= {number(row['rho'])}" if row["low"] == row["high"] else f"is {ends}"
-        return f"ρ {known}, proved from the model's structure over every reachable point"
+        known = number(row["rho"]) if row["low"] == row["high"] else ends
+        return f"responsiveness is {known}, proved from the model's structure over every reachable point"
     if row["method"] == "exact":
         said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target{lost}: ρ "
         said += f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}"
