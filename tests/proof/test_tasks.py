@@ -345,7 +345,7 @@ def test_prove_from_the_shell(files, capsys):
     assert run(capsys, "prove", *common, "-o", files / "proofs.csv")[0] == 2  # nothing is overwritten unasked
     code, text = run(capsys, "prove", *common, "--json")
     assert json.loads(text)["counts"] == table["status"].value_counts().to_dict()
-    code, text = run(capsys, "audit", *common, "--prove", "--method", "sample")
+    code, text = run(capsys, "audit", *common, "--prove", "--prove-seconds", 5, "--method", "sample")
     assert "(proved)" in text
 
 

@@ -19,9 +19,11 @@ from budge.models.reading import kind_of, list_classes, same_label, show_label
 from budge.targets import Target
 
 if TYPE_CHECKING:
+    from budge.audit.design import Design
     from budge.audit.result import Audit
+    from budge.stats.counts import Counts
 
-__all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_of", "predictors_of"]
+__all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_at", "points_of", "predictors_of"]
 
 BoolArray = npt.NDArray[np.bool_]
 TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
@@ -240,16 +242,24 @@ def answers_digest(outputs: npt.NDArray[Any]) -> str:
 
 
 def points_of(audit: Audit, label: Any, model: str | None = None, *, most: int | None = None) -> Chunk:
-    """Return the points of a person that the counts rest on: all where they were listed, else the draws that were used (the first `most`)."""
+    """Return the points of a person that the counts rest on: all where they were listed, else the draws that were used (the first `most`).
+
+    Where points were counted from the model's structure and none was drawn, these are as many draws as the design plans.
+    """
     name = audit._named(model)
     rows, at = audit.rows[name], audit._at(label, name)
-    source, n = audit._context().source, int(rows.counts.n[at])
+    source, n = audit._context().source, points_at(rows.counts, at, audit.design)
     if not n:
         raise InputError("there are no reachable points", where="label", got=f"{label}: status {rows.counts.words('status')[at]}")
     place = int(rows.place[at])
     if rows.counts.is_law("exact")[at]:
         return next(iter(source.exact([place])))
     return _joined(list(source.draws([place], n if most is None else min(n, most), audit.design)))
+
+
+def points_at(counts: Counts, at: int, design: Design) -> int:
+    """Return how many points `points_of` gives: those that count, or the planned draws where a proof has counted without any."""
+    return design.draws if counts.words("proof")[at] == "counted" else int(counts.n[at])
 
 
 def _joined(chunks: list[Chunk]) -> Chunk:

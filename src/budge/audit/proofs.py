@@ -13,7 +13,7 @@ import pandas as pd
 from budge.audit.design import Design, Execution, designed, executed, given
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
-from budge.audit.summary import heads, records
+from budge.audit.summary import HOW, heads, records
 from budge.audit.tasks import people_of
 from budge.errors import printable
 from budge.interaction import InteractionModel
@@ -52,10 +52,9 @@ class Proofs:
         rows = self.audit.rows[name]
         counts, claims = rows.counts, self.audit.claims(name)
         extreme, word = claims.extreme_code, counts.words("proof")
-        found = (counts.hits > 0) | (counts.witness >= 0) | (counts.hit_mass > 0)
         asked = ~counts.is_law("none")
         status = np.select(
-            [~asked, extreme == EXTREMES.index("none"), extreme == EXTREMES.index("every"), found],
+            [~asked, extreme == EXTREMES.index("none"), extreme == EXTREMES.index("every"), counts.way],
             [counts.words("status"), "impossible", "certain", "possible"],
             "unresolved",
         )
@@ -115,9 +114,6 @@ class Proofs:
         from budge.report.notebook import show_html
 
         return show_html(str(self), table=self.table)
-
-
-HOW = {"listed": "every reachable point was asked about", "proved": "proved from the model's structure", "drawn": "a draw attains it"}
 
 
 def _about_one(row: pd.Series, target: str) -> str:

@@ -15,9 +15,11 @@ from budge.audit.proving import Settler, settlers_of
 from budge.audit.result import Context, same_cell
 from budge.audit.run import Prepared, prepare
 from budge.audit.sources import BoolArray, FloatArray, TableSource, choose
+from budge.audit.summary import HOW, records
 from budge.audit.tasks import people_of
 from budge.errors import InputError, Problem, printable
 from budge.interaction import InteractionModel
+from budge.models.reading import plain
 from budge.proof.costs import Cost, CostFunction
 from budge.proof.goals import goal_of
 from budge.proof.polish import cheapest, feasible_from, polish
@@ -30,11 +32,6 @@ __all__ = ["Recourse", "in_full", "plans_of", "recourse"]
 
 DRAWS = 1000  # for models whose structure cannot be read, and as first candidates elsewhere
 STARTS = 5  # draws from which a plan is polished
-HOW = {
-    "listed": "every reachable point was asked about",
-    "proved": "proved from the model's structure",
-    "polished": "the best found by polishing draws",
-}
 
 
 @dataclass(frozen=True)
@@ -135,8 +132,6 @@ class Recourse:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""
-        from budge.audit.summary import records
-
         return {
             "status": self.status, "reason": self.reason, "method": self.method, "optimal": self.optimal,
             "least": list(self.least),
@@ -380,8 +375,4 @@ class _Search:
     def _info(self, after: Any) -> dict[str, Any]:
         target = self.made.design.target
         wanted = after if after is not None else target.describe().removeprefix("is ")
-        return {"target": target.describe(), "prediction": _plain(self.before), "wanted": _plain(wanted), "model": self.made.predictors[self.name].name}
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
+        return {"target": target.describe(), "prediction": plain(self.before), "wanted": plain(wanted), "model": self.made.predictors[self.name].name}

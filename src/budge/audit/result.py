@@ -16,7 +16,7 @@ from budge import stats
 from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design
 from budge.audit.sources import Source, TableSource
-from budge.audit.summary import Summary, differences, group_table, summarise
+from budge.audit.summary import HOW, Summary, differences, group_table, summarise
 from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
 from budge.stats import Claims, Counts, claim
@@ -208,8 +208,7 @@ class Audit:
         if counts.is_law("none")[at]:
             return str(counts.words("status")[at])
         if self._claims[name].extreme[at] == "none":
-            how = "every reachable point was asked about" if counts.is_law("exact")[at] else "proved from the model's structure"
-            return f"no way at all: {how}"
+            return f"no way at all: {HOW['listed' if counts.is_law('exact')[at] else 'proved']}"
         if counts.hit_mass[at] > 0:
             return "points that attain the target were counted, not listed: recourse finds one"
         return f"none of {int(counts.n[at]):,} points that were asked about attains the target"
@@ -251,8 +250,8 @@ class Audit:
         predictor, remedy = self._context().predictors[name], "audit with output='score'"
         if predictor.output == "label":
             raise InputError("how much needs a score: class labels have no distance", where="how_much", got="labels", remedy=remedy)
-        if row["method"] in ("none", "weighted"):
-            what = "weighted draws have no quantiles" if row["method"] == "weighted" else "nothing was asked about this person"
+        if row["method"] == "none" or (row["method"] != "exact" and self.design.proposal is not None):
+            what = "nothing was asked about this person" if row["method"] == "none" else "weighted draws have no quantiles"
             raise InputError(what, where="how_much", got=f"{label}: {row['status']}", remedy="audit without a proposal")
         chunk = points_of(self, label, name)
         found = answers_of(self, label, name, chunk)

@@ -21,9 +21,16 @@ from budge.stats.counts import LAWS, Counts
 if TYPE_CHECKING:
     from budge.audit.result import Rows
 
-__all__ = ["Summary", "differences", "group_table", "heads", "mean_rho", "records", "share_of", "summarise"]
+__all__ = ["HOW", "Summary", "between", "differences", "group_table", "heads", "mean_rho", "records", "share_of", "summarise"]
 
 SIDES: tuple[Claim, Claim] = ("below", "above")
+#: How something is known that needs no error rate, and what is not.
+HOW = {
+    "listed": "every reachable point was asked about",
+    "proved": "proved from the model's structure",
+    "drawn": "a draw attains it",
+    "polished": "the best found by polishing draws",
+}
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Summary:
     asked: int
     points: int
     unresolved: int
+    between_ends: int  # proved to lie between two ends that differ
     approximate: int
     causes: tuple[str, ...]
     design: Design
@@ -93,19 +101,24 @@ class Summary:
 
     def _share(self) -> str:
         assert self.share is not None
-        share, whom = self.share, f"of these {self.share.people:,} people"
+        share, whom = self.share, "of this 1 person" if self.share.people == 1 else f"of these {self.share.people:,} people"
         side = f"are {share.claim} the threshold"
         if self.design.threshold == 0:
             side = "have no way at all" if share.claim == "below" else "have some way"
         known = sum(self.methods.get(how, 0) for how in ("exact", "proved"))
-        if round(share.low * share.people) == round(share.high * share.people) and known == share.people:
-            return f"Exactly {round(share.low * share.people):,} {whom} ({100 * share.low:.4g} %) {side}."
+        least, most = (round(end * share.people) for end in (share.low, share.high))
         ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"
+        if least == most:
+            ends = f"{least:,} {whom} ({100 * share.low:.4g} %) {side}"
         if known == share.people:
-            return f"{ends[0].upper()}{ends[1:]}, whatever the missing answers are."
+            return f"Exactly {ends}." if least == most else f"{ends[0].upper()}{ends[1:]}, {self._open()}."
         if self.approximate:
             return f"Approximately {ends}; no error rate is guaranteed, since {self.approximate:,} of them were drawn by a chain."
         return f"{ends[0].upper()}{ends[1:]} ({percent(1 - share.alpha)} confidence)."
+
+    def _open(self) -> str:
+        """Return why a share of people of whom none was drawn is not one number."""
+        return "whatever the missing answers are" if self.unresolved else "by ends of responsiveness that are proved"
 
     def _sure(self) -> str:
         """Return how sure the shares of groups are."""
@@ -114,7 +127,7 @@ class Summary:
         drawn = any(self.methods.get(how) for how in ("sample", "sequential", "weighted"))
         if drawn:
             return f"{percent(1 - self.design.alpha)} confidence for all groups together"
-        return "whatever the missing answers are" if self.unresolved else "all known"
+        return self._open() if self.unresolved or self.between_ends else "all known"
 
     def _how(self) -> str:
         drawn = sum(count for how, count in self.methods.items() if how in ("sample", "sequential", "weighted"))
@@ -124,7 +137,8 @@ class Summary:
             return f"{every}; {asked}." if listed else f"{asked[0].upper()}{asked[1:]}."
         ways = ((listed, "computed exactly"), (proved, "proved from the model's structure"), (drawn, "by draws"))
         parts = [f"{count:,} {how}" for count, how in ways if count]
-        parts[0] = parts[0].replace(" ", " people " if listed or proved else " ", 1)
+        if listed or proved:
+            parts[0] = f"{heads(listed or proved)} {ways[0 if listed else 1][1]}"
         exact = f"All {drawn:,} by draws" if len(parts) == 1 and drawn else ", ".join(parts)
         if not drawn:
             return f"{exact}; {asked}."
@@ -142,7 +156,7 @@ class Summary:
         """Return the record."""
         plain = (
             "model", "people", "given", "already", "no_way", "every_way", "open_ways", "mean_rho", "mean_ends", "asked", "points", "unresolved",
-            "approximate",
+            "between_ends", "approximate",
         )  # fmt: skip
         groups = {
             column: {
@@ -166,6 +180,18 @@ class Summary:
 def heads(n: int) -> str:
     """Return 1 person, 2 people."""
     return "1 person" if n == 1 else f"{n:,} people"
+
+
+def between(low: float, high: float) -> str:
+    """Return two ends in words, one number where they are too near to be told apart.
+
+    Examples
+    --------
+    >>> between(0.25, 0.5), between(0.25, 0.25 + 1e-12)
+    ('between 0.25 and 0.5', 'within 1e-12 of 0.25')
+    """
+    least, most = f"{low:.4g}", f"{high:.4g}"
+    return f"between {least} and {most}" if least != most else f"within {high - low:.1g} of {least}"
 
 
 def records(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -206,12 +232,13 @@ def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any
     return Summary(
         model=model, people=len(counts), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
         verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
-        every_way=extremes.get("every", 0), open_ways=int((judged & (counts.witness < 0) & (counts.hit_mass == 0) & (claims.extreme_code == 0)).sum()),
+        every_way=extremes.get("every", 0), open_ways=int((judged & ~counts.way & (claims.extreme_code == 0)).sum()),
         share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
         groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
         mean_rho=mean_rho(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
         asked=int(counts.asked.sum()), points=int(counts.n.sum()),
-        unresolved=int(counts.unresolved.sum()), approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
+        unresolved=int(counts.unresolved.sum()), between_ends=int((counts.is_law("proved") & np.isnan(claims.rho)).sum()),
+        approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
         design=design, info=info,
     )  # fmt: skip
 

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Unpack
 
+import numpy as np
 import pandas as pd
 
 from budge.audit import More, audit
 from budge.audit.design import Design, Execution, designed, given
 from budge.audit.result import Audit
+from budge.audit.summary import HOW, between
 from budge.errors import DesignError, InputError, nearest
 from budge.frames import one_row
 from budge.interaction import InteractionModel
@@ -52,8 +54,8 @@ class _Answer:
         return column.iloc[0].item() if hasattr(column.iloc[0], "item") else column.iloc[0]
 
     status = _column_of("status", "ok, fixed, empty or invalid_start.")
-    method = _column_of("method", "exact, sample, sequential or weighted.")
-    n = _column_of("n", "Points that were asked about.")
+    method = _column_of("method", "exact, sample, sequential, weighted, proved or none.")
+    n = _column_of("n", "Points that were asked about, or counted.")
     hits = _column_of("hits", "How many of them attain the target.")
 
     @property
@@ -61,6 +63,17 @@ class _Answer:
         """The nearest point found that attains the target; for a table, by label."""
         found = {label: self.audit.witness(label) for label in self.audit.table.index}
         return next(iter(found.values())) if self.single else found
+
+    def _by_proof(self) -> str:
+        """Return what is proved about one person, without the full stop."""
+        extreme, rho, low, high = (self._column(name) for name in ("extreme", "rho", "low", "high"))
+        if extreme:
+            return f"{'No' if extreme == 'none' else 'Every'} reachable point attains the target: {HOW['proved']}"
+        if rho != rho:
+            return f"Responsiveness lies {between(low, high)}: {HOW['proved']}"
+        if self.n:
+            return f"{self.hits:,} of all {self.n:,} reachable points attain the target: responsiveness is exactly {rho:.4g}, {HOW['proved']}"
+        return f"Responsiveness is exactly {rho:.4g}: {HOW['proved']}"
 
     def plot(self) -> Figure:
         """Return a figure of one person's reachable points; for a table, of how responsiveness is distributed."""
@@ -96,6 +109,8 @@ class Estimate(_Answer):
             return f"{len(self.table):,} people, {_mean_in_words(self.audit)}"
         if self.method == "none":
             return f"No responsiveness: {self.status}."
+        if self.method == "proved":
+            return f"{self._by_proof()}."
         lost, ends = int(self._column("unresolved")), f"between {self.low:.4g} and {self.high:.4g}"
         if self.method == "exact" and lost:
             gap = f"{lost} of them have no answer: responsiveness lies {ends}"
@@ -119,7 +134,7 @@ class Verification(_Answer):
     shown: ClassVar[tuple[str, ...]] = ("rho", "low", "high", "p_value", "verdict")
 
     verdict = _column_of("verdict", "below, above, inconclusive, or at the threshold.")
-    p_value = _column_of("p_value", "Of the claim; NaN where the answer is exact.")
+    p_value = _column_of("p_value", "Of the claim; NaN where the answer is exact or proved.")
     rho = _column_of("rho", "The estimate, or the exact value.")
 
     def __str__(self) -> str:
@@ -129,6 +144,10 @@ class Verification(_Answer):
         if self.method == "none":
             return f"No verdict: {self.status}."
         tau, lost = f"{design.threshold:g}", int(self._column("unresolved"))
+        if self.method == "proved":
+            side = {"at the threshold": f"Equal to the threshold {tau}", "inconclusive": f"Inconclusive at the threshold {tau}"}
+            said = side.get(self.verdict, f"{str(self.verdict).capitalize()} the threshold {tau}")
+            return f"{self._by_proof()}." + ("" if self._column("extreme") else f" {said}.")
         if self._column("extreme"):
             which = "No" if self._column("extreme") == "none" else "Every"
             return f"{which} reachable point attains the target: all {self.n} were listed."
@@ -157,8 +176,9 @@ class Falsified(_Answer):
 
     @property
     def found(self) -> Any:
-        """Whether a witness was found."""
-        return bool(self._column("hits") > 0) if self.single else self.table["hits"] > 0
+        """Whether a reachable point is known to attain the target: by a hit, by a proof, or by a counted share."""
+        found = pd.Series(np.concatenate([rows.counts.way for rows in self.audit.rows.values()]), index=self.table.index, name="found")
+        return bool(found.iloc[0]) if self.single else found
 
     @property
     def impossible(self) -> Any:
@@ -177,6 +197,11 @@ class Falsified(_Answer):
             return f"{int(self.found.sum()):,} of {len(self.table):,} people can attain the target; for {int(self.impossible.sum()):,} it is proved impossible"
         if self.method == "none":
             return f"No answer: {self.status}."
+        if self.method == "proved":
+            said, way = self._by_proof(), "can be attained" if self.found else "cannot be attained" if self.impossible else "may be out of reach"
+            return f"The target {way}: {said[0].lower()}{said[1:]}."
+        if self.found and not self.hits:
+            return f"The target can be attained: none of {self.n:,} draws does, but a proof found a point that does."
         if self.found:
             return f"The target can be attained: {self.hits} of {self.n} points do."
         if self.impossible:
@@ -197,8 +222,8 @@ def _mean_in_words(audit: Audit) -> str:
         return "none of whom could be judged"
     if found.mean_rho is not None:
         return f"mean responsiveness {found.mean_rho:.4g}"
-    least, most = found.mean_ends
-    return f"mean responsiveness between {least:.4g} and {most:.4g}, whatever the {found.unresolved:,} missing answers are"
+    ends = f"mean responsiveness {between(*found.mean_ends)}"
+    return f"{ends}, whatever the {found.unresolved:,} missing answers are" if found.unresolved else ends
 
 
 def people_of(X: Any, im: Any) -> tuple[Any, bool]:

@@ -70,6 +70,7 @@ def audit(
         bool, typer.Option("--sequential", help="Stop for each person as soon as the claim is shown or given up.")
     ] = False,
     prove: Annotated[bool, typer.Option("--prove", help="Settle by the model's structure who has no way at all.")] = False,
+    prove_seconds: Annotated[float | None, typer.Option("--prove-seconds", help="Seconds per proof at most; without it runs repeat.")] = None,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[
@@ -101,6 +102,8 @@ def audit(
 
     if not model and predictions is None:
         raise InputError("neither a model nor its predictions are given", remedy="give --model FILE or --predictions FILE")
+    if prove_seconds is not None and not prove:
+        raise InputError("limits proofs, and none are asked for", where="--prove-seconds", got=prove_seconds, remedy="add --prove")
     if model and predictions is not None:
         raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
     if out is not None and (out / RECORD).exists() and not overwrite:
@@ -123,7 +126,7 @@ def audit(
     design = budge.Design(
         target=parse_target(target, classes=classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed,
         population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
-        max_unresolved=max_unresolved, prove=prove,
+        max_unresolved=max_unresolved, prove=prove, prove_seconds=prove_seconds,
     )  # fmt: skip
     with progress_bar("people", quiet=quiet or as_json) as progress:
         how = budge.Execution(n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)

@@ -103,13 +103,19 @@ def _settled(structure: Structure, im: InteractionModel, start: FloatArray, atta
 def _counted(hits: int | float, total: int | float, others: int | None, method: Method, asked: int, more: int | float = 0) -> Share:
     """Return a share from exact counts, or from probabilities; `more` may attain the target, too."""
     if isinstance(total, int) and isinstance(hits, int) and isinstance(more, int):
-        low, high = (float(Fraction(n, total)) for n in (hits, hits + more))
+        low, high = (_ratio(n, total) for n in (hits, hits + more))
         size = None if others is None else total * others
         return Share(low, high, method, None if others is None or more else hits * others, size, asked)
     low, high = hits / total, (hits + more) / total
     if low == high and hits in (0, total):
         return Share(low, high, method, asked=asked)
     return Share(max(0.0, low - WEIGHED), min(1.0, high + WEIGHED), method, asked=asked)
+
+
+def _ratio(n: int, total: int) -> float:
+    """Return n / total, which rounding makes neither 0 nor 1: some is not none, and almost all is not all."""
+    share = float(Fraction(n, total))
+    return min(max(share, math.ulp(0.0)), math.nextafter(1.0, 0.0)) if 0 < n < total else share
 
 
 # -- sums over columns -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from budge.audit.recourse import in_full
 from budge.audit.result import Audit
 from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
+from budge.audit.summary import HOW, between
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
@@ -107,6 +108,7 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
         "sentences": found.sentences(),
         "mean": found.mean_rho,
         "ends": found.mean_ends,
+        "unresolved": found.unresolved,
         "methods": dict(found.methods),
         "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")) and audit.design.adjust != "none",
         "drawn": any(how in found.methods for how in ("sample", "sequential", "weighted")),
@@ -189,9 +191,8 @@ def _plan(audit: Audit, person: Any) -> dict[str, Any] | None:
     found = audit.recourse(person.label, model=person.model)
     if not (len(found) and found.optimal):
         return None
-    how = {"listed": "every reachable point was asked about", "proved": "proved from the model's structure"}[found.method]
     moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
-    return {"moves": [(str(f), in_full(a), in_full(b)) for f, a, b in moves], "how": how}
+    return {"moves": [(str(f), in_full(a), in_full(b)) for f, a, b in moves], "how": HOW[found.method]}
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -201,8 +202,9 @@ def _said(row: Mapping[str, Any]) -> str:
     lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
     ends = f"between {number(row['low'])} and {number(row['high'])}"
     if row["method"] == "proved":
-        known = number(row["rho"]) if row["low"] == row["high"] else ends
-        return f"responsiveness is {known}, proved from the model's structure over every reachable point"
+        known = number(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
+        said = f"responsiveness is {known}, proved from the model's structure over every reachable point"
+        return said + (". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else "")
     if row["method"] == "exact":
         said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target{lost}: ρ "
         said += f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}"
@@ -220,7 +222,7 @@ def _rows(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> list[dict[str
         {
             "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
             "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
-            "exact": row["method"] == "exact" and row["rho"] == row["rho"],
+            "known": row["method"] if row["method"] in ("exact", "proved") and row["rho"] == row["rho"] else "",
             "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()))),
         }
         for at, (label, row) in enumerate(rows.iterrows())
@@ -270,6 +272,8 @@ def _command(audit: Audit) -> str:
     parts += ["--margin", f"{design.margin:g}"] if design.sequential and design.margin is not None else []
     parts += ["--seed", str(design.seed), "--method", design.method, "--on-invalid", design.on_invalid, "--population", chosen, "--adjust", design.adjust]
     parts += ["--harm", design.harm] if design.harm else []
+    parts += ["--prove"] if design.prove else []
+    parts += ["--prove-seconds", f"{design.prove_seconds:g}"] if design.prove and design.prove_seconds is not None else []
     return shlex.join([*parts, *(part for column, _ in design.groups for part in ("--by", column))])
 
 

@@ -162,7 +162,7 @@ def _notable(audit: Audit, name: str, moved: Mapping[int, Any], each: int) -> li
     add(equal, f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
     near = outside[(outside["rho"] > 0) & (outside["verdict"] != "at the threshold")]
     near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(dtype=float), kind="stable")]
-    open_ = (near["method"] != "exact") & (near["low"] <= tau) & (tau <= near["high"])
+    open_ = ~near["method"].isin(("exact", "proved")) & (near["low"] <= tau) & (tau <= near["high"])
     add(near[((near["rho"] - tau).abs() <= tau / NEAR) | open_], f"Close to the threshold τ = {tau:g}.", most=2)
     odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
     add(odd, "No verdict is possible for this person: see the status.", most=2)

@@ -167,7 +167,7 @@ def _law(name: str, many: int, audit: Audit) -> str:
     if name == "exact":
         lost = bool(((audit.table["method"] == "exact") & (audit.table["unresolved"] > 0)).any())
         known = "ρ is known where every point has an answer, and lies between known ends elsewhere" if lost else "ρ is known"
-        equal = int((audit.table["verdict"] == "at the threshold").sum())
+        equal = int(((audit.table["verdict"] == "at the threshold") & (audit.table["method"] == "exact")).sum())
         ties = f" For {_rows(audit, equal)} ρ equals the threshold exactly: at the threshold, neither below nor above." if equal else ""
         return (
             f"Exact ({whom}): every reachable point was listed and the model was asked about each. {known}; there is no p-value, and the "
@@ -175,7 +175,8 @@ def _law(name: str, many: int, audit: Audit) -> str:
         )
     if name == "proved":
         return (
-            f"Proved ({whom}): it follows from the model's structure, over every reachable point, that none attains the target, that all do, or how many do. "
+            f"Proved ({whom}): it follows from the model's structure, over every reachable point, that none attains the target, that all do, how many do, or "
+            "between which ends ρ lies. "
             "The structure was compared with the model's own answers before it was used; there is no p-value, and the verdict cannot be wrong about this model."
         )
     if tau == 0:

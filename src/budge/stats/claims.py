@@ -27,6 +27,7 @@ from budge.stats.weights import Heavy
 __all__ = ["EXACTNESS", "EXTREMES", "JUDGED", "VERDICTS", "Asked", "Claims", "Question", "claim"]
 
 TOLERANCE = 1e-12  # masses this close to the threshold are at the threshold
+NARROW = 4e-12  # proved ends this close together are one number: sums of probabilities carry as much rounding
 _Tail = tuple[Floats, Floats, Callable[[Floats, Floats, Any], Floats], Callable[[Floats, Floats, Any], Floats]]
 #: The verdicts; any other word in the column of verdicts is a status.
 JUDGED = ("below", "above", "inconclusive", "at the threshold", "none")
@@ -175,7 +176,7 @@ def claim(counts: Counts, test: Asked, *, mean: str | None = None, judge: Counts
     extreme = _coded(EXTREMES, "", {"none": none, "every": every})
     verdict = _coded(VERDICTS, "inconclusive", {"at the threshold": tie, "above": above, "below": below} | ({"none": none} if tau == 0 else {}))
     verdict[~asked] = len(JUDGED) + counts.status[~asked]
-    open_ = counts.is_law("proved") & (floor < ceiling)  # between ends that are proved
+    open_ = counts.is_law("proved") & (ceiling - floor > NARROW)  # between ends that are proved
     exactness = _coded(EXACTNESS, "guaranteed", {"exact": known & ~open_, "approximate": counts.approximate, "": ~asked})
     rho = _shares(counts) if judge is None else np.clip((_shares(counts) - false) / max(called - false, 1e-300), 0.0, 1.0)
     rho = np.where(called > false, rho, np.nan)  # Rogan and Gladen

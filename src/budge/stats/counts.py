@@ -112,6 +112,11 @@ class Counts:
         """Return which rows have one of these laws."""
         return np.isin(self.law, [LAWS.index(name) for name in names])
 
+    @property
+    def way(self) -> NDArray[np.bool_]:
+        """Which rows have a point that attains the target: a hit, a point that a proof found, or a counted share."""
+        return np.asarray((self.hits > 0) | (self.witness >= 0) | (self.hit_mass > 0))
+
     def words(self, column: str) -> NDArray[Any]:
         """Return the column `status`, `law` or `proof` in words."""
         return spelled({"status": STATUSES, "law": LAWS, "proof": PROOFS}[column], getattr(self, column))

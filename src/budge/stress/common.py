@@ -34,8 +34,11 @@ class Asked:
     chosen: BoolArray
 
     @classmethod
-    def of(cls, model: Any, X: Any, im: InteractionModel, design: Design, *, check: bool) -> Asked:
-        """Read people and model, and ask about the people as they are."""
+    def of(cls, model: Any, X: Any, im: InteractionModel, design: Design, *, check: bool, proves: bool = False) -> Asked:
+        """Read people and model, and ask about the people as they are; `proves`: the test uses proofs."""
+        if design.prove and not proves:
+            remedy = "leave prove out; minimal_relaxations and audit take it"
+            raise DesignError("sets are compared by listing and draws, not by proofs", where="prove", got=True, remedy=remedy)
         if design.sequential or design.proposal is not None:
             got = "sequential" if design.sequential else "proposal"
             raise DesignError("sets are compared by a fixed number of draws from each", where=got, got=getattr(design, got), remedy=f"leave {got} out")

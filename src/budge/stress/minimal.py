@@ -61,7 +61,8 @@ class MinimalRelaxations:
 
     def __str__(self) -> str:
         most = self.info["max_size"]
-        lines = [f"Stuck: {heads(len(self.stuck))}; up to {most} relaxations were tried jointly."]
+        tried = "relaxations were tried one by one" if most == 1 else f"up to {most} relaxations were tried jointly"
+        lines = [f"Stuck: {heads(len(self.stuck))}; {tried}."]
         for text, count in self.counts.head(5).items():
             lines.append(f"{text}: minimal for {heads(count)}.")
         if self.without:
@@ -115,7 +116,7 @@ def minimal_relaxations(
     """
     wishes = given(target=target, n=n, seed=seed, population=population, prove=prove)
     question = designed(design, {"testing": False} | wishes)
-    about = Asked.of(model, X, im, question, check=bool(without_journal(execution).check))
+    about = Asked.of(model, X, im, question, check=bool(without_journal(execution).check), proves=True)
     source, question = about.source, about.design
     chosen, left_out = resolve(im, relaxations, source.frame)
     most = min(whole(max_size, "max_size"), len(chosen))

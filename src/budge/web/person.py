@@ -52,7 +52,7 @@ def person_record(question: Question, im: InteractionModel, threshold: float, pl
         return record | {"sentence": "This person breaks the interaction model before they move: no verdict."}
     if status == "empty":
         return record | {"sentence": _clash(im, frame)}
-    if not found.rows[question.models[0]].counts.n[0]:
+    if found.rows[question.models[0]].counts.is_law("none")[0]:
         return record | {"status": "not_exact", "sentence": "The reachable points cannot be listed, and the audit is to list only: no verdict."}
     record["reach"] = _reach(question, im, found, source)
     for name, told in record["reach"]["models"].items():

@@ -61,13 +61,14 @@
     row.append(name, element("td", word(t, "prediction", i)));
     const rho = element("td", "", "num");
     rho.append(element("span", shown(t.rho[i]), "rho"));
+    const method = word(t, "method", i);
     if (t.rho[i] !== null) {
-      rho.title = `${shown(t.hits[i])} of ${shown(t.n[i])} points attain the target`;
+      rho.title = method === "proved" ? "proved from the model's structure" : `${shown(t.hits[i])} of ${shown(t.n[i])} points attain the target`;
       rho.prepend(mini(t.low[i], t.high[i], t.rho[i]));
     }
-    const method = word(t, "method", i);
-    const ends = method === "exact" && t.rho[i] !== null ? "exact" : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
-    row.append(rho, element("td", ends, "num"), element("td", `${shown(t.hits[i])} of ${shown(t.n[i])}`, "num"));
+    const known = (method === "exact" || method === "proved") && t.rho[i] !== null;
+    const ends = known ? method : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
+    row.append(rho, element("td", ends, "num"), element("td", t.n[i] ? `${shown(t.hits[i])} of ${shown(t.n[i])}` : "–", "num"));
     const verdict = element("td");
     verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i).replaceAll(" ", "-")}`));
     row.append(verdict, element("td", t.p_adjusted ? shown(t.p_adjusted[i]) : "–", "num"));

@@ -30,7 +30,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
         Lines at most; those of the largest gains, or the first members.
     """
     lines, note, threshold = _lines(result)
-    kind = "(estimated) " if isinstance(result, Audit) and not result.table["method"].isin(("exact", "none")).all() else ""
+    kind = "(estimated) " if isinstance(result, Audit) and not result.table["method"].isin(("exact", "proved", "none")).all() else ""
     left_out = len(lines) - most
     lines = lines[:most]
     if left_out > 0:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.ask import answers_of, points_of
+from budge.audit.ask import answers_of, points_at, points_of
 from budge.audit.result import Audit
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import InputError
@@ -66,7 +66,7 @@ def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2
     rows, at, source = audit.rows[name], audit._at(label, name), audit._context().source
     if not isinstance(source, TableSource):
         raise InputError("only rows of a table can be shown feature by feature", where="person", got=type(source).__name__)
-    total = int(rows.counts.n[at])
+    total = points_at(rows.counts, at, audit.design)
     if not total:
         raise InputError("there are no reachable points to show", where="person", got=f"{label}: status {rows.counts.words('status')[at]}")
     chunk = _some(points_of(audit, label, name, most=most), most, audit.design.seed)
@@ -125,7 +125,8 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
     rows = [("features that change", _changed(found)), *((found.names[j], cells_of(found, j)) for j in shown)]
     name = audit._named(model)
     nearest = _nearest(audit, label, name)
-    rho = float(found.weights[found.hit].sum())
+    row = audit._row(label, name)
+    rho = float(row["rho"]) if row["method"] == "proved" and row["rho"] == row["rho"] else float(found.weights[found.hit].sum())
     kind = "reachable points" if found.exact else "draws"
     title = f"Person {clean(label)}: {found.hit.sum():,} of {len(found.hit):,} {kind} attain the target" + (
         f" ({name})" if len(audit.models) > 1 else ""

@@ -109,7 +109,7 @@ function drawStrip(record, began) {
   const total = Object.values(now.verdicts).reduce((a, b) => a + b, 0) || 1;
   $("split").replaceChildren(...["below", "inconclusive", "at the threshold", "above"].map((v) => el("span", { class: v === "at the threshold" ? "inconclusive" : v, width: `${(100 * count(v)) / total}%` })));
   const seconds = (performance.now() - began) / 1000;
-  const exact = (now.methods.exact ?? 0) === now.people ? ", each exactly" : "";
+  const exact = (now.methods.exact ?? 0) + (now.methods.proved ?? 0) === now.people && !now.between_ends ? ", each exactly" : "";
   const who = record.whole ? `${whole_(now.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;
   const slow = record.stopped === true;
   $("state").title = `answered in ${seconds.toFixed(2)} s`;

@@ -43,6 +43,7 @@ function told(row, page) {
   if (row.method === "none") return row.status.replace("_", " ");
   const lost = row.unresolved ? `, ${num(row.unresolved)} without an answer` : "";
   if (row.method === "exact") return `${num(row.hits)} of all ${num(row.n)} reachable points hit the target${lost}: ${row.rho === null ? `between ${rho(row.low)} and ${rho(row.high)}` : "exact"}.`;
+  if (row.method === "proved") return row.rho === null ? `Between ${rho(row.low)} and ${rho(row.high)}: proved from the model's structure.` : `${row.extreme === "none" ? "No reachable point hits the target" : row.extreme === "every" ? "Every reachable point hits the target" : row.n ? `${num(row.hits)} of all ${num(row.n)} reachable points hit the target` : "Exact"}: proved from the model's structure.`;
   if (row.exactness === "approximate") return `${num(row.hits)} of ${num(row.n)} draws of a chain hit the target${lost}: about ${rho(row.low)} to ${rho(row.high)}; no error rate is guaranteed.`;
   const level = Math.round(100 * (1 - page.start.design.alpha));
   return `${num(row.hits)} of ${num(row.n)} draws hit the target${lost}: between ${rho(row.low)} and ${rho(row.high)} at ${level} %.`;
@@ -58,7 +59,7 @@ function flips(page, record) {
   if (!steps.length) {
     const stays = found.hits > 0 || (plan && plan.status === "already");
     const proved = record.reach.exact && row.unresolved === 0;
-    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : plan && plan.status === "impossible" ? "Nothing within reach: proved from the model's structure." : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
+    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : row.extreme === "none" || (plan && plan.status === "impossible") ? "Nothing within reach: proved from the model's structure." : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
     return inside;
   }
   const rest = found.flips.filter((f) => f.length && JSON.stringify(f) !== JSON.stringify(steps));
