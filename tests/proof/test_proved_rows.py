@@ -207,6 +207,26 @@ def test_stress_tests_refuse_proofs_that_they_do_not_use():
     assert str(found).startswith("Stuck: 1 person; relaxations were tried one by one.")
 
 
+def test_sensitivity_between_ends_knows_neither_least_nor_most():
+    from budge.stress import sensitivity
+
+    model, im, x = between_ends()
+    frozen = im.freeze(*"bcdefghi")
+    found = sensitivity(model, x, {"all": im, "one": frozen}, target=1, design=COUNTED)
+    assert found.table["rho"].isna().tolist() == [True, False]
+    assert found.people[["rho_min", "rho_max"]].isna().all(axis=None)
+
+
+def test_who_is_proved_to_be_below_does_not_game():
+    from budge.stress import select
+
+    model, im, x = between_ends()
+    for threshold, gaming in ((0.6, 0.0), (0.4, 1.0)):
+        found = select({"m": model}, x, im, accuracy={"m": 0.9}, target=1, design=COUNTED.but(threshold=threshold))
+        assert found.table["gaming"].tolist() == [gaming]
+        assert "fresh draws" not in str(found)
+
+
 def test_seconds_of_proofs_on_the_shell(tmp_path, capsys):
     from budge.cli import main
 

@@ -33,7 +33,9 @@ def test_the_most_accurate_model_within_the_limit_is_chosen() -> None:
     assert table["gaming"].tolist() == [1.0, 1.0, 0.0]
     assert table["people"].tolist() == [4, 4, 3]
     assert table["front"].tolist() == [True, False, True]
-    assert "Certified on fresh draws" in str(found)
+    assert "Certified: at most 0 % of 3 people" in str(found)  # all points were listed
+    drawn = select(MODELS, X, IM, accuracy=ACCURACY, target=1, threshold=0.05, limit=0.1, design=Design(method="sample", threshold=0.05))
+    assert "Certified on fresh draws: at most 0 % of 3 people" in str(drawn)
 
 
 def test_the_convex_relaxation_under_reports() -> None:

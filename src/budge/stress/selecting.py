@@ -63,7 +63,7 @@ class Selection:
             lines.append(
                 f"Chosen: {self.chosen}, accuracy {row['accuracy']:.4g} ({row['accuracy'] - best:+.4g} against the most accurate)."
             )
-            word = "Certified on fresh draws" if self.ok else f"Not certified within {limit} on fresh draws"
+            word = ("Certified" if self.ok else f"Not certified within {limit}") + (" on fresh draws" if info["drawn"] else "")
             if info["approximate"]:
                 word, end = "On fresh draws, some of them of a chain, so that no error rate is guaranteed", end.replace("at most", "about", 1)
             lines.append(f"{word}: {end}.")
@@ -196,15 +196,16 @@ def select(
         table[f"gaming ({name})"] = [gaming(seen, m)[1] for m in models]
         reported[name] = best(table, table[f"gaming ({name})"] <= bound)
     chosen = best(table, table["allowed"])
-    certified, rough = None, False
+    certified, rough, drawn = None, False, False
     if chosen is not None:
         again = asked({chosen: models[chosen]}, im, certify, stages - 1)
         if carried.check is True and again.info["answers_digests"][chosen] != first.info["answers_digests"][chosen]:
             raise ModelError("the model answers otherwise than when it was chosen", where=chosen, remedy="fix its seed and its version")
         certified, rough = gaming(again, chosen)[2], bool(again.rows[chosen].counts.approximate.any())
+        drawn = bool(again.rows[chosen].counts.is_law("sample", "weighted").any())
     info = {
         "target": first.info["target"], "limit": bound, "threshold": question.threshold, "alpha": question.alpha, "n": question.draws,
-        "seed": question.seed, "choose": choose, "certify": certify, "spec_digest": im.digest, "approximate": rough,
+        "seed": question.seed, "choose": choose, "certify": certify, "spec_digest": im.digest, "approximate": rough, "drawn": drawn,
     }  # fmt: skip
     return Selection(table, chosen, certified, reported, info)
 
@@ -222,7 +223,8 @@ def gaming(found: Audit, model: str) -> tuple[int, float, float]:
         return 0, 0.0, 1.0
     judged = ~rows.counts.is_law("none")
     lost = int((asked & ~judged & (status != "empty")).sum())
-    above = int((judged & ~(claims.rho < design.threshold)).sum())  # a listed person whose answers are missing counts as gaming
+    worst = np.where(np.isnan(claims.rho), claims.high, claims.rho)  # of a person with missing answers, or between ends that are proved
+    above = int((judged & ~(worst < design.threshold)).sum())
     least = true_claims(claims.p_below[judged], design.alpha, units=rows.units[judged]) if judged.any() else 0.0
     return people, (above + lost) / people, (int(judged.sum()) - least + lost) / people
 

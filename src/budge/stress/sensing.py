@@ -270,10 +270,11 @@ def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[p
     sides = {"below": np.stack([c.evidence("below") for c in claims], axis=1), "above": np.stack([c.evidence("above") for c in claims], axis=1)}
     rho = np.stack([c.rho for c in claims], axis=1)
     some, every = stats.flag(sides[design.claim], design.alpha, method=adjust), stats.certify(sides[design.claim], design.alpha)
-    gaps = np.stack([found.rows[found.models[0]].counts.unresolved > 0 for found in audits.values()], axis=1)
     known = ~np.isnan(rho)
+    seen = [found.rows[found.models[0]].counts for found in audits.values()]
+    gaps = np.stack([(c.unresolved > 0) | (c.is_law("proved") & ~known[:, k]) for k, c in enumerate(seen)], axis=1)
     lowest, highest = np.where(known, rho, np.inf).min(axis=1), np.where(known, rho, -np.inf).max(axis=1)
-    lowest, highest = (np.where(gaps.any(axis=1), np.nan, ends) for ends in (lowest, highest))  # with a missing answer neither is known
+    lowest, highest = (np.where(gaps.any(axis=1), np.nan, ends) for ends in (lowest, highest))  # with a missing answer, or ends, neither is known
     people = pd.DataFrame(
         {
             "rho_min": np.where(np.isfinite(lowest), lowest, np.nan), "rho_max": np.where(np.isfinite(highest), highest, np.nan),
