@@ -12,7 +12,7 @@ from scipy.stats import beta, binom, irwinhall
 import budge
 from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneHot
 from budge.distributions import Distribution
-from budge.proof import Additive, Answer, Column, Trees
+from budge.proof import Additive, Answer, Column, Trees, cell_shares
 from budge.proof import exact as exact_module
 from budge.proof import sums as sums_module
 from budge.proof.exact import Share, exact_share
@@ -135,6 +135,7 @@ def test_shares_equal_enumeration(whole, small, monkeypatch):
         monkeypatch.setattr(sums_module, "MOST_SUMS", 60)
         monkeypatch.setattr(sums_module, "BINS", 1 << 12)
         monkeypatch.setattr(exact_module, "MOST_RUN", 1)
+        monkeypatch.setattr(cell_shares, "MOST_RUN", 1)
     rng = np.random.default_rng(1 + whole)
     methods, ties = set(), 0
     for _ in range(200):
@@ -420,14 +421,14 @@ def test_the_closed_form_of_uniforms_is_rigorous():
 
 
 def test_cells_of_runs_intervals_and_lists():
-    found = exact_module._in_cells(Run(0, -2.0, 8), np.array([-3.0, 0.0, 0.5, 2.5, 99.0]))
+    found = cell_shares.in_cells(Run(0, -2.0, 8), np.array([-3.0, 0.0, 0.5, 2.5, 99.0]))
     assert (found.values[:, 0].tolist(), found.counts.tolist()) == ([0.0, 2.0, 5.0], [3, 2, 3])
-    found = exact_module._in_cells(Interval(0, 0.0, 4.0), np.array([-1.0, 0.0, 1.0, 4.0]))
+    found = cell_shares.in_cells(Interval(0, 0.0, 4.0), np.array([-1.0, 0.0, 1.0, 4.0]))
     assert (found.values[:, 0].tolist(), found.counts.tolist()) == ([1.0, 4.0], [0.25, 0.75])
-    found = exact_module._in_cells(Interval(0, 1.0, 100.0, log=True), np.array([10.0]))
+    found = cell_shares.in_cells(Interval(0, 1.0, 100.0, log=True), np.array([10.0]))
     assert found.counts.tolist() == pytest.approx([0.5, 0.5], abs=1e-15)
     rows = np.array([[0.0, 1.0], [1.0, 1.0], [2.0, 1.0], [2.0, 0.0]])
-    found = exact_module._in_cells(Listed((0, 1), rows, np.ones(4, dtype=np.int64)), [np.array([1.0]), None])
+    found = cell_shares.in_cells(Listed((0, 1), rows, np.ones(4, dtype=np.int64)), [np.array([1.0]), None])
     assert sorted(zip(found.values.tolist(), found.counts.tolist())) == [([0.0, 1.0], 2), ([2.0, 0.0], 1), ([2.0, 1.0], 1)]
 
 
@@ -485,7 +486,7 @@ def test_trees_equal_enumeration():
 
 def test_trees_that_other_columns_cut_off_add_no_cells(monkeypatch):
     """A cut on w that only rows with f <= 0 pass does not count for a person with f = 1."""
-    monkeypatch.setattr(exact_module, "MOST_CELLS", 2)
+    monkeypatch.setattr(cell_shares, "MOST_CELLS", 2)
     structure = Trees(
         (Column("f"), Column("w", whole=True)), Answer("binary", (0, 1)), np.zeros(1), np.array([0]), np.array([0, 1, 1, 1, -1, -1, -1, -1, -1]),
         np.array([0.0, 5.5, 3.0, 1.5, 0, 0, 0, 0, 0]), np.zeros(9, dtype=bool), np.array([1, 3, 4, 6, 0, 0, 0, 0, 0]), np.array([2, 8, 5, 7, 0, 0, 0, 0, 0]),

@@ -131,12 +131,6 @@ class Settler:
             counts.asked[row] += share.asked
         return done
 
-    def start(self, source: TableSource, row: int) -> FloatArray:
-        """Return a row as codes."""
-        if self.structure is None:
-            raise UnreadableError
-        return np.asarray(codes_of(self.structure.columns, source.frame.iloc[[row]])[0])
-
     def starts(self, source: TableSource, rows: list[int]) -> dict[int, FloatArray]:
         """Return rows as codes, all at once, because a table of one row costs as much; a row that cannot be coded is left out."""
         if self.structure is None or not rows:
@@ -150,9 +144,12 @@ class Settler:
     @property
     def moved(self) -> list[int]:
         """Columns of the structure that hold the features that can move, in the order of these."""
-        assert self.structure is not None
-        place = {column.name: j for j, column in enumerate(self.structure.columns)}
-        return [place[name] for name in (self.im.features[j].name for j in reacher(self.im).moved)]
+        if "moved" not in self._made:
+            assert self.structure is not None
+            place = {column.name: j for j, column in enumerate(self.structure.columns)}
+            self._made["moved"] = [place[self.im.features[j].name] for j in reacher(self.im).moved]
+        made: list[int] = self._made["moved"]
+        return made
 
     def _prove(self, source: TableSource, row: int, start: FloatArray, ask: Asker, before: Any, miss: bool) -> Proof:
         assert self.structure is not None

@@ -315,8 +315,10 @@ class _Search:
         columns = settler.structure.columns
         place = {column.name: j for j, column in enumerate(columns)}
         own = [place[f.name] for f in self.im.features]
+        start = settler.starts(self.source, [0]).get(0)
+        if start is None:
+            return None
         try:
-            start = settler.start(self.source, 0)
             goal = goal_of(settler.structure.answer, settler.reading, self.made.design.target, self.before)
         except UnreadableError:
             return None

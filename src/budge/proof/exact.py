@@ -8,18 +8,32 @@ Scores so near to a bound that rounding decides are asked of the model itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.interaction import InteractionModel
+from budge.proof.cell_shares import cells_share, in_cells
 from budge.proof.goals import Goal
 from budge.proof.laws import Interval, Law, Listed, Run, laws_of
-from budge.proof.structure import Additive, Structure, Trees, UnreadableError
+from budge.proof.share import (
+    MOST_ASKED,
+    MOST_RUN,
+    WEIGHED,
+    Ask,
+    Method,
+    Share,
+    Spans,
+    UnknownError,
+    columns_of_law,
+    counted,
+    union,
+    without,
+)
+from budge.proof.structure import Additive, Structure, UnreadableError
 from budge.proof.sums import Counts, Grid, Halves, Progression, Smooth, Sums, add_up, uniform_tail
 
 __all__ = ["Share", "exact_share"]
@@ -27,36 +41,8 @@ __all__ = ["Share", "exact_share"]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
-Ask = Callable[[FloatArray], BoolArray]
-Method = Literal["list", "meet", "grid", "cells", "closed form"]
-Spans = list[tuple[float, float]]  # half-open intervals of a score: disjoint, ascending
-MOST_RUN = 1_000_000  # values of one whole number that are listed
-MOST_CELLS = 2_000_000  # joint values of all columns that are listed
-MOST_ASKED = 100_000  # points on the edge that are asked of the model
 FEW = 32  # points asked for each sum, where sums are exact and points too many
-CHUNK = 1 << 15
-WEIGHED = 1e-12  # how exact probabilities are that come from weights
 CORNERS = 20_000_000  # terms of a closed form
-
-
-@dataclass(frozen=True)
-class Share:
-    """A probability between `low` and `high`, which are equal where it is exact.
-
-    `hits` of `size` configurations attain the target where all are equally likely and counted; else None. `asked` points were asked of the model.
-    """
-
-    low: float
-    high: float
-    method: Method
-    hits: int | None = None
-    size: int | None = None
-    asked: int = 0
-
-    @property
-    def exact(self) -> bool:
-        """Whether the share is one number."""
-        return self.low == self.high
 
 
 def exact_share(structure: Structure, im: InteractionModel, start: FloatArray, goal: Goal, ask: Ask) -> Share | None:
@@ -82,13 +68,9 @@ def exact_share(structure: Structure, im: InteractionModel, start: FloatArray, g
         line = _line(goal)
         if line is not None and isinstance(structure, Additive):
             return _Line(structure, im, start, *line).share(ask)
-        return _cells_share(structure, im, start, goal, ask)
-    except (UnreadableError, _UnknownError):
+        return cells_share(structure, im, start, goal, ask)
+    except (UnreadableError, UnknownError):
         return None
-
-
-class _UnknownError(Exception):
-    """The share cannot be computed."""
 
 
 def _settled(structure: Structure, im: InteractionModel, start: FloatArray, attained: bool) -> Share | None:
@@ -98,27 +80,6 @@ def _settled(structure: Structure, im: InteractionModel, start: FloatArray, atta
         return None
     size = laws.others
     return Share(float(attained), float(attained), "closed form", None if size is None else size * attained, size)
-
-
-def _counted(hits: int | float, total: int | float, others: int | None, method: Method, asked: int, more: int | float = 0) -> Share:
-    """Return a share from exact counts, or from probabilities; `more` may attain the target, too."""
-    if isinstance(total, int) and isinstance(hits, int) and isinstance(more, int):
-        low, high = (_ratio(n, total) for n in (hits, hits + more))
-        size = None if others is None else total * others
-        return Share(low, high, method, None if others is None or more else hits * others, size, asked)
-    low, high = hits / total, (hits + more) / total
-    if low == high and hits in (0, total):
-        return Share(low, high, method, asked=asked)
-    return Share(max(0.0, low - WEIGHED), min(1.0, high + WEIGHED), method, asked=asked)
-
-
-def _ratio(n: int, total: int) -> float:
-    """Return n / total, which rounding makes neither 0 nor 1: some is not none, and almost all is not all."""
-    share = float(Fraction(n, total))
-    return min(max(share, math.ulp(0.0)), math.nextafter(1.0, 0.0)) if 0 < n < total else share
-
-
-# -- sums over columns -------------------------------------------------------------------------------------------------
 
 
 def _line(goal: Goal) -> tuple[FloatArray, list[tuple[float, float, float, float]]] | None:
@@ -138,29 +99,6 @@ def _line(goal: Goal) -> tuple[FloatArray, list[tuple[float, float, float, float
                 return None  # a weaker bound that is less certain: it may be the one that decides
         found.append((low, low_slack, high, high_slack))
     return direction, found
-
-
-def _union(spans: Spans) -> Spans:
-    found: Spans = []
-    for low, high in sorted(span for span in spans if span[0] < span[1]):
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(found[-1][1], high))
-        else:
-            found.append((low, high))
-    return found
-
-
-def _without(spans: Spans, inner: Spans) -> Spans:
-    """Return what is left of spans without others that lie inside them."""
-    found = []
-    for low, high in spans:
-        at = low
-        for a, b in inner:
-            if low <= a and b <= high:
-                found.append((at, a))
-                at = b
-        found.append((at, high))
-    return [span for span in found if span[0] < span[1]]
 
 
 @dataclass(frozen=True)
@@ -204,14 +142,14 @@ class _Line:
         read = [column.name for column in structure.columns if self._matters(column.name)]
         laws = laws_of(structure.columns, im, start, read)
         if laws is None:
-            raise _UnknownError
+            raise UnknownError
         self.others = laws.others
         self.terms: list[_Term] = []
         self.wide: list[_Wide] = []
         self.smooth: list[Smooth] = []
         self.largest = np.abs(np.asarray(structure.const, dtype=float))  # of what is added up, for each score
         self.constants = (structure.const * direction).tolist()
-        moving = {j for law in laws.moving for j in _columns(law)}
+        moving = {j for law in laws.moving for j in columns_of_law(law)}
         for j, column in enumerate(structure.columns):
             if j not in moving:
                 self.constants += self._added(column.name, start[[j]], 0.0).tolist()
@@ -223,11 +161,11 @@ class _Line:
         rounding = (4 * len(structure.columns) + 2 * len(direction) + 32) * 2.0**-52 * size  # of the additions made here
         noise = float(structure.precision * (np.abs(direction) @ self.largest)) + rounding
         if not math.isfinite(self.base + noise):
-            raise _UnknownError
+            raise UnknownError
         ends = [((low, low_slack + noise), (high, high_slack + noise)) for low, low_slack, high, high_slack in intervals]
         sure: Spans = [(low + a, high - b) for (low, a), (high, b) in ends]
         may: Spans = [(low - a, math.nextafter(high + b, math.inf)) for (low, a), (high, b) in ends]
-        self.sure, self.may = _union(sure), _union(may)
+        self.sure, self.may = union(sure), union(may)
 
     def _matters(self, name: str) -> bool:
         s, w = self.structure, self.direction
@@ -252,7 +190,7 @@ class _Line:
             return
         name = s.columns[law.column].name
         if name in s.steps:
-            listed = _in_cells(law, s.steps[name][0])
+            listed = in_cells(law, s.steps[name][0])
         elif isinstance(law, Run) and (name in s.tables or law.count <= MOST_RUN):
             listed = law.listed()
         else:
@@ -270,7 +208,7 @@ class _Line:
             return
         width = abs(slope) * (law.high - law.low)
         if not width > 0:
-            raise _UnknownError
+            raise UnknownError
         self.smooth.append(Smooth(width, law.low, law.high, slope < 0) if law.log else Smooth(width))
 
     # -- counting -----------------------------------------------------------------------------------------------------
@@ -316,13 +254,13 @@ class _Line:
         sure, may = (sum(least(low) - least(high) for low, high in spans) for spans in (self.sure, self.may))
         sums = math.prod([len(p) for p in halves.parts]) * (len(halves.hay) if self.wide else 1)
         method: Method = "closed form" if self.wide else "list" if sums <= MOST_RUN else "meet"
-        edge = _without(self.may, self.sure)
+        edge = without(self.may, self.sure)
         asked = 0
         if may > sure:
             hits, asked = self._asked(halves, edge, may - sure, ask)
             if hits is not None:
-                return _counted(sure + hits, halves.total, self.others, method, asked)
-        return _counted(sure, halves.total, self.others, method, asked, may - sure)
+                return counted(sure + hits, halves.total, self.others, method, asked)
+        return counted(sure, halves.total, self.others, method, asked, may - sure)
 
     def _asked(self, halves: Halves, edge: Spans, number: int | float, ask: Ask) -> tuple[int | float | None, int]:
         """Return how many points on the edge attain the target, by asking the model; None where they are too many."""
@@ -455,7 +393,7 @@ class _Line:
         shift = math.fsum([self.base, *(float(p.values[0]) for p in parts)])
         grid = Grid.of(moved, [w.sums for w in self.wide], self.smooth)
         if grid is None:
-            raise _UnknownError
+            raise UnknownError
         off = WEIGHED if any(p.filled.dtype == np.float64 for p in parts) else 0.0
         low, high = (grid.share([(a - shift, b - shift) for a, b in spans], certain) for spans, certain in ((self.sure, True), (self.may, False)))
         size = self.others
@@ -464,231 +402,3 @@ class _Line:
         for wide in self.wide:
             size = None if size is None else size * wide.run.count
         return Share(max(0.0, low - off), min(1.0, high + off), "grid", None, None if self.smooth else size)
-
-
-def _columns(law: Law) -> tuple[int, ...]:
-    return law.columns if isinstance(law, Listed) else (law.column,)
-
-
-# -- cells -------------------------------------------------------------------------------------------------------------
-
-
-def _in_cells(law: Law, cuts: FloatArray | Sequence[FloatArray | None]) -> Listed:
-    """Return one value for each cell that cuts leave, with its count or probability; a cell ends at its cut. No cuts (None): every value is a cell."""
-    if isinstance(law, Listed):
-        keys = [np.searchsorted(c, v, side="left") if c is not None else v for c, v in zip(cuts, law.values.T)]
-        _, first, which = np.unique(np.stack(keys, axis=1), axis=0, return_index=True, return_inverse=True)
-        sums = Sums.of(which.ravel().astype(float), law.counts)
-        return Listed(law.columns, law.values[first], np.asarray(sums.filled))
-    edges = np.asarray(cuts, dtype=float)
-    if isinstance(law, Interval):
-        edges = edges[(edges > law.low) & (edges < law.high)]
-        return Listed((law.column,), np.append(edges, law.high)[:, None], law.shares(edges))
-    edges = edges[edges >= law.first]
-    last = np.clip(np.floor(edges - law.first), 0, law.count - 1)
-    last = np.where((last < law.count - 1) & (law.first + (last + 1) <= edges), last + 1, last)  # of the values that are reached, rounding included
-    last = np.where(law.first + last > edges, last - 1, last)
-    ends = np.unique(np.append(last[last >= 0], law.count - 1)).astype(np.int64)
-    return Listed((law.column,), np.asarray(law.first + ends, dtype=float)[:, None], np.diff(ends, prepend=-1))
-
-
-def _cells_share(structure: Structure, im: InteractionModel, start: FloatArray, goal: Goal, ask: Ask) -> Share:
-    """Return the share by evaluating the scores of every joint cell."""
-    laws = laws_of(structure.columns, im, start, [c.name for c in structure.columns if _reads(structure, c.name)])
-    if laws is None:
-        raise _UnknownError
-    cells: list[Listed] = []
-    all_cuts = _cuts(structure, start, laws.moving)
-    for law in laws.moving:
-        cuts = [all_cuts[j] for j in _columns(law)]
-        if isinstance(law, Listed):
-            cells.append(_in_cells(law, cuts))
-        elif cuts[0] is not None:
-            cells.append(_in_cells(law, cuts[0]))
-        elif isinstance(law, Run) and law.count <= MOST_RUN:
-            cells.append(law.listed())
-        else:
-            raise _UnknownError
-    shape = [len(cell.values) for cell in cells]
-    if math.prod(shape) * max(1, len(structure.const) // 4) > MOST_CELLS:
-        raise _UnknownError
-    verdict = _Verdicts(structure, start, cells, goal)
-    sure, may = verdict.all()
-    edge = np.flatnonzero(may & ~sure)
-    asked = len(edge) if len(edge) <= MOST_ASKED else 0
-    for at in range(0, asked, CHUNK):
-        some = edge[at : at + CHUNK]
-        sure[some] = may[some] = np.asarray(ask(verdict.points(some)), dtype=bool)
-    counts = [np.asarray(cell.counts) for cell in cells]
-    hits, most = (_contracted(flags, counts) for flags in (sure, may))
-    total: int | float = 1
-    for c in counts:
-        total = total * add_up(c)
-    method: Method = "list" if isinstance(structure, Additive) else "cells"
-    return _counted(hits, total, laws.others, method, asked, most - hits)
-
-
-def _contracted(flags: BoolArray, counts: list[Counts]) -> int | float:
-    """Return the number of configurations in the cells that are flagged."""
-    found: Counts = flags.astype(np.int64)
-    most = 1
-    for c in counts[::-1]:
-        total = add_up(c)
-        most = most * int(total) if isinstance(total, int) else most
-        found = found.reshape(-1, len(c))
-        if c.dtype == np.float64 or found.dtype == np.float64:
-            found = (found.astype(float) * c.astype(float)).sum(axis=1)
-        elif most < 2**62:
-            found = found @ c
-        else:
-            found = (found.astype(object) * c.astype(object)).sum(axis=1)
-    only = found.ravel()[0]
-    return float(only) if found.dtype == np.float64 else int(only)
-
-
-def _reads(structure: Structure, name: str) -> bool:
-    if isinstance(structure, Trees):
-        return bool((structure.column == [c.name for c in structure.columns].index(name)).any())
-    return name in structure.tables or name in structure.steps or bool(name in structure.slopes and np.any(structure.slopes[name]))
-
-
-def _cuts(structure: Structure, start: FloatArray, laws: Sequence[Law]) -> dict[int, FloatArray | None]:
-    """Return where the scores change along each column that moves; None where every value is on its own: levels and slopes."""
-    found: dict[int, FloatArray | None] = {j: np.zeros(0) for law in laws for j in _columns(law)}
-    used = _tree_cuts(structure, start, laws) if isinstance(structure, Trees) else {}
-    for j in found:
-        column = structure.columns[j]
-        if not _reads(structure, column.name):
-            continue
-        if column.levels is not None:
-            found[j] = None
-        elif isinstance(structure, Trees):
-            found[j] = np.unique(sorted(used[j]))
-        else:
-            found[j] = structure.steps[column.name][0] if column.name in structure.steps else None
-    return found
-
-
-def _tree_cuts(s: Trees, start: FloatArray, laws: Sequence[Law]) -> dict[int, set[float]]:
-    """Return the cuts of each column of numbers that some value within reach passes."""
-    reach: dict[int, tuple[float, float]] = {}
-    for law in laws:
-        if isinstance(law, Listed):
-            reach |= {j: (float(v.min()), float(v.max())) for j, v in zip(law.columns, law.values.T)}
-        else:
-            reach[law.column] = (law.first, law.first + law.count - 1) if isinstance(law, Run) else (law.low, law.high)
-    used: dict[int, set[float]] = {j: set() for j in reach}
-    waiting = [(root, reach) for root in s.roots.tolist()]
-    while waiting:
-        node, here = waiting.pop()
-        j = int(s.column[node])
-        if j < 0:
-            continue
-        low, high = here.get(j, (start[j], start[j]))
-        cut, left, right = float(s.cut[node]), int(s.left[node]), int(s.right[node])
-        if node in s.lefts or math.isnan(low):
-            waiting += [(left, here), (right, here)]
-        elif high <= cut:
-            waiting.append((left, here))
-        elif low > cut:
-            waiting.append((right, here))
-        else:
-            used[j].add(cut)
-            waiting += [(left, here | {j: (low, cut)}), (right, here | {j: (math.nextafter(cut, math.inf), high)})]
-    return used
-
-
-@dataclass(frozen=True)
-class _Verdicts:
-    """Which joint cells attain a goal: surely, or perhaps."""
-
-    structure: Structure
-    start: FloatArray
-    cells: Sequence[Listed]
-    goal: Goal
-
-    def all(self) -> tuple[BoolArray, BoolArray]:
-        size = math.prod(len(cell.values) for cell in self.cells)
-        sure, may = np.zeros(size, dtype=bool), np.zeros(size, dtype=bool)
-        made = _tree_scores(self.structure, self.start, self.cells) if isinstance(self.structure, Trees) else None
-        for at in range(0, size, CHUNK):
-            some = slice(at, min(size, at + CHUNK))
-            if made is not None:
-                scores, noise = made[0][some], made[1]
-            else:
-                scores, noise = self._added(self.points(np.arange(some.start, some.stop)))
-            for alternative in self.goal:
-                good, perhaps = np.ones(len(scores), dtype=bool), np.ones(len(scores), dtype=bool)
-                for c in alternative:
-                    off = c.slack + noise @ np.abs(c.weights) + 8 * len(c.weights) * 2.0**-52 * abs(c.bound)
-                    reached = scores @ c.weights - c.bound
-                    good &= reached > off
-                    perhaps &= reached >= -off
-                sure[some] |= good
-                may[some] |= perhaps
-        return sure, may
-
-    def points(self, numbers: IntArray) -> FloatArray:
-        """Return one coded row of each joint cell."""
-        points = np.tile(self.start, (len(numbers), 1))
-        for cell in self.cells[::-1]:
-            numbers, pick = np.divmod(numbers, len(cell.values))
-            points[:, list(cell.columns)] = cell.values[pick]
-        return points
-
-    def _added(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the scores of rows under an additive structure, and how far each may be off by rounding here and in the model."""
-        s = self.structure
-        assert isinstance(s, Additive)
-        scores, size = np.tile(s.const, (len(points), 1)), np.tile(np.abs(s.const), (len(points), 1))
-        for j, column in enumerate(s.columns):
-            added = s.added(column.name, points[:, j])
-            scores, size = scores + added, size + np.abs(added)
-        return scores, np.asarray(size * (s.precision + (len(s.columns) + 8) * 2.0**-52))
-
-
-def _tree_scores(s: Trees, start: FloatArray, cells: Sequence[Listed]) -> tuple[FloatArray, FloatArray]:
-    """Return the scores of all joint cells, (cells, scores), and how far they may be off by rounding here and in the model.
-
-    A leaf holds a product of sets of cells, one per law: its value is added to all of them at once. Leaves that are not reached are never visited.
-    """
-    axis = {j: (i, k) for i, cell in enumerate(cells) for k, j in enumerate(cell.columns)}
-    total = np.tile(np.asarray(s.const, dtype=float), (*(len(cell.values) for cell in cells), 1))
-    size = np.abs(np.asarray(s.const, dtype=float))
-
-    def goes_left(node: int, values: FloatArray) -> BoolArray:
-        gone = np.isnan(values)
-        if node in s.lefts:
-            left = s.lefts[node][np.where(gone, 0.0, values).astype(np.intp)]
-        else:
-            left = values <= s.cut[node]
-        return np.where(gone, s.missing[node], left)
-
-    for root in s.roots.tolist():
-        largest = np.zeros_like(size)
-        waiting = [(root, tuple(np.ones(len(cell.values), dtype=bool) for cell in cells))]
-        while waiting:
-            node, inside = waiting.pop()
-            j = int(s.column[node])
-            if j < 0:
-                largest = np.maximum(largest, np.abs(s.value[node]))
-                _add_to(total, inside, s.value[node])
-            elif j not in axis:
-                waiting.append((int((s.left if goes_left(node, start[[j]])[0] else s.right)[node]), inside))
-            else:
-                i, k = axis[j]
-                left = goes_left(node, cells[i].values[:, k])
-                for child, mask in ((s.left[node], inside[i] & left), (s.right[node], inside[i] & ~left)):
-                    if mask.any():
-                        waiting.append((int(child), (*inside[:i], mask, *inside[i + 1 :])))
-        size = size + largest
-    return total.reshape(-1, total.shape[-1]), np.asarray(size * (s.precision + (len(s.roots) + 8) * 2.0**-52))
-
-
-def _add_to(total: FloatArray, inside: Sequence[BoolArray], value: FloatArray) -> None:
-    """Add a value to the cells of a product of sets: by slices where all sets are ranges."""
-    places = [np.flatnonzero(mask) for mask in inside]
-    if all(int(at[-1] - at[0]) + 1 == len(at) for at in places):
-        total[tuple(slice(int(at[0]), int(at[-1]) + 1) for at in places)] += value
-    else:
-        total[np.ix_(*places)] += value

@@ -20,6 +20,7 @@ from budge.proof.case import Case
 from budge.proof.costs import Cost
 from budge.proof.goals import Condition, Goal
 from budge.proof.joint import Joint, Place, combined
+from budge.proof.polish import put_back
 from budge.proof.prices import objective, prices
 
 __all__ = ["Plan", "Plans", "least_plans"]
@@ -169,14 +170,10 @@ def least_plans(case: Case, goal: Goal, ask: Ask, cost: Cost, k: int, best: Sequ
 
     def minimal(point: FloatArray) -> FloatArray:
         """Revert single features as long as that is feasible and still attains the target, the dearest first."""
-        while True:
-            moved = sorted(_moved(person.start, point))
-            tries = np.repeat(point[None], len(moved), axis=0)
-            tries[np.arange(len(moved)), moved] = person.start[moved]
-            good = np.flatnonzero(person.feasible(tries) & np.asarray(ask(tries))).tolist() if moved else list[int]()
-            if not good:
-                return point
-            point = tries[min(good, key=lambda i: (price(tries[i]), i))]
+        return put_back(point, person.start, lambda p: [[j] for j in sorted(_moved(person.start, p))], good, cost)
+
+    def good(points: FloatArray) -> BoolArray:
+        return np.asarray(person.feasible(points) & np.asarray(ask(points)))
 
     known = [minimal(_pulled(case, np.asarray(p, dtype=float), ask, price)) for p in best]
     searches = [_Search(case, conditions, cost, ask, nodes) for conditions in goal]

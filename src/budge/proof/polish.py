@@ -16,7 +16,7 @@ import numpy.typing as npt
 from budge.interaction import InteractionModel
 from budge.proof.costs import Cost
 
-__all__ = ["Polished", "cheapest", "feasible_from", "polish"]
+__all__ = ["Polished", "cheapest", "feasible_from", "polish", "put_back"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -54,6 +54,19 @@ def feasible_from(im: InteractionModel, start: FloatArray, columns: Sequence[str
         return good
 
     return feasible
+
+
+def put_back(point: FloatArray, start: FloatArray, sets_of: Callable[[FloatArray], list[list[int]]], good: Judge, cost: Cost) -> FloatArray:
+    """Return the point with one set of columns after the other put back, the cheapest result first, until no result is good."""
+    while True:
+        sets = sets_of(point)
+        tries = np.tile(point, (len(sets), 1))
+        for row, columns in zip(tries, sets):
+            row[columns] = start[columns]
+        left = tries[good(tries)] if len(sets) else tries
+        if not len(left):
+            return point
+        point = left[cost.order(left, start)[0]]
 
 
 def polish(
@@ -143,20 +156,17 @@ class _Search:
                 yield mine
 
     def _reverted(self, point: FloatArray) -> FloatArray:
-        """Return the point with one set of columns after the other reverted, the cheapest result first, until none is left that attains the target."""
-        while True:
-            sets = [[j] for j in self._moved(point)]
-            for group in self._groups(point):
-                sets += [list(pair) for pair in combinations(group, 2)][:MOST_PAIRS]
-                if len(group) > 2:
-                    sets.append(group)
-            tries = np.tile(point, (len(sets), 1))
-            for row, columns in zip(tries, sets):
-                row[columns] = self.start[columns]
-            good = tries[self.good(tries)]
-            if not len(good):
-                return point
-            point = good[self.cost.order(good, self.start)[0]]
+        """Return the point with every set of columns put back that the target does not need."""
+        return put_back(point, self.start, self._sets, self.good, self.cost)
+
+    def _sets(self, point: FloatArray) -> list[list[int]]:
+        """Return the columns that may be put back together: each by itself, and pairs and all of a coupled part."""
+        sets = [[j] for j in self._moved(point)]
+        for group in self._groups(point):
+            sets += [list(pair) for pair in combinations(group, 2)][:MOST_PAIRS]
+            if len(group) > 2:
+                sets.append(group)
+        return sets
 
     def _nearer(self, point: FloatArray) -> FloatArray:
         """Return the point with columns moved towards the start as far as the target stays attained: one by one, the dearest first, then part by part."""
