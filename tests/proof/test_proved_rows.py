@@ -163,6 +163,22 @@ def test_figures_of_proved_rows_are_not_called_estimates():
     assert "known exactly" in found.plot("verdicts", by="a").note
 
 
+def test_known_shares_of_groups_are_known_exactly_whatever_they_round_to():
+    im, x = wide(max_increase=1000)
+    people = pd.concat([x + 150 * k for k in range(37)], ignore_index=True)
+    found = budge.audit(Card(3000), people, im.freeze("b"), target=1, threshold=0.3, population="all", design=COUNTED.but(exact_limit=1))
+    groups = pd.Series(np.where(np.arange(len(found.table)) % 2, "odd", "even"), index=found.table.index)
+    assert set(found.table["method"]) == {"proved"}
+    assert "known exactly" in found.plot("verdicts", by=groups).note
+
+
+def test_who_has_a_way_is_no_matter_of_confidence():
+    im, x = wide()
+    found = budge.audit(Card(150_000), pd.concat([x, x + 1], ignore_index=True), im, target=1, threshold=0, design=DRAWS.but(testing=False))
+    assert set(found.table["method"]) == {"sample"}
+    assert "Exactly 0 of these 2 people (0 %) have no way at all." in str(found)
+
+
 def test_a_report_of_proved_rows(tmp_path):
     im, x = wide(top=4, kind="real")
     found = budge.audit(Card(4), pd.concat([x, x + 1], ignore_index=True), im, target=1, threshold=0.6, population="all", design=COUNTED)

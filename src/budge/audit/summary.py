@@ -110,8 +110,10 @@ class Summary:
         ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"
         if least == most:
             ends = f"{least:,} {whom} ({100 * share.low:.4g} %) {side}"
+        if least == most and (known == share.people or self.design.threshold == 0):  # a hit shows a way, no confidence about it
+            return f"Exactly {ends}."
         if known == share.people:
-            return f"Exactly {ends}." if least == most else f"{ends[0].upper()}{ends[1:]}, {self._open()}."
+            return f"{ends[0].upper()}{ends[1:]}, {self._open()}."
         if self.approximate:
             return f"Approximately {ends}; no error rate is guaranteed, since {self.approximate:,} of them were drawn by a chain."
         return f"{ends[0].upper()}{ends[1:]} ({percent(1 - share.alpha)} confidence)."

@@ -142,7 +142,7 @@ def _note(audit: Audit, rows: list[_Row], alpha: float, *, grouped: bool) -> str
     if not known:
         return ""
     line = f"Bars: shares of verdicts. Line: the share of people who {states}"
-    if all(row.low == row.high for row in known) and (audit.table["method"].isin(("exact", "proved", "none"))).all():
+    if all(row.high - row.low < 1e-9 for row in known) and (audit.table["method"].isin(("exact", "proved", "none"))).all():
         return f"{line}, known exactly."
     if (audit.table["exactness"] == "approximate").any():
         return f"{line}, approximately: some people were drawn by a chain, so that no error rate is guaranteed."
