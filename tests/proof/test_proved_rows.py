@@ -114,7 +114,20 @@ def test_one_person_is_not_called_people():
     im, x = wide()
     said = str(budge.audit(Card(200_001), x, im, target=1, design=DRAWS))
     assert "1 person proved from the model's structure" in said
+    assert "Exactly 1 of 1 person (100 %) is below the threshold." in said
     assert "1 people" not in said
+
+
+def test_a_share_by_weights_is_the_listed_one():
+    from budge.distributions import Distribution
+
+    odd = Distribution.from_spec({"weights": {k: 1 + k % 5 for k in range(61)}})
+    im = budge.InteractionModel([budge.Feature(name, "integer", bounds=(0, 60), distribution=odd if name == "a" else None) for name in "abc"])
+    x = pd.DataFrame({name: [0] for name in "abc"})
+    listed = budge.audit(Card(120), x, im, target=1, method="exact").table["rho"][0]
+    counted = budge.audit(Card(120), x, im, target=1, design=COUNTED.but(exact_limit=1)).table.loc[0]
+    assert counted["method"] == "proved"
+    assert counted["rho"] == pytest.approx(listed, abs=1e-14)
 
 
 def test_the_points_of_a_counted_person_are_planned_draws():

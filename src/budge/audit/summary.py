@@ -101,10 +101,12 @@ class Summary:
 
     def _share(self) -> str:
         assert self.share is not None
-        share, whom = self.share, "of this 1 person" if self.share.people == 1 else f"of these {self.share.people:,} people"
+        share, whom = self.share, "of 1 person" if self.share.people == 1 else f"of these {self.share.people:,} people"
         side = f"are {share.claim} the threshold"
         if self.design.threshold == 0:
             side = "have no way at all" if share.claim == "below" else "have some way"
+        if share.people == 1:
+            side = side.replace("are", "is", 1).replace("have", "has", 1)
         known = sum(self.methods.get(how, 0) for how in ("exact", "proved"))
         least, most = (round(end * share.people) for end in (share.low, share.high))
         ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"

@@ -181,6 +181,7 @@ def claim(counts: Counts, test: Asked, *, mean: str | None = None, judge: Counts
     rho = _shares(counts) if judge is None else np.clip((_shares(counts) - false) / max(called - false, 1e-300), 0.0, 1.0)
     rho = np.where(called > false, rho, np.nan)  # Rogan and Gladen
     rho = np.where(open_ | (known & (counts.unresolved > 0)), np.where(floor == ceiling, floor, np.nan), rho)
+    rho = np.where(counts.is_law("proved") & ~open_, (floor + ceiling) / 2, rho)
     for column in (rho, low, high, lower, upper):
         column[~asked] = np.nan
     return Claims(rho, low, high, lower, upper, p_below, p_above, verdict, extreme, exactness, known & asked, alpha, tau)
