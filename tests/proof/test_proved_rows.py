@@ -265,3 +265,5 @@ def test_seconds_of_proofs_on_the_shell(tmp_path, capsys):
     common = ["audit", str(tmp_path / "spec.yaml"), str(tmp_path / "people.csv"), "--model", "none.json", "--target", "1"]
     assert main([*common, "--prove-seconds", "2"]) == 2
     assert "add --prove" in capsys.readouterr().err
+    assert main(["ablate", common[1], "--data", *common[2:], "--prove"]) == 2
+    assert "add --stuck" in capsys.readouterr().err

@@ -60,6 +60,8 @@ def _ablate(
     check_figure(figure, overwrite)
     if kind not in ("gain", "cdf"):
         raise InputError("must be gain or cdf", where="--kind", got=kind)
+    if prove and not stuck:
+        raise InputError("proofs settle who is stuck, and that is not asked for", where="--prove", remedy="add --stuck SIZE")
     im = InteractionModel.from_file(spec)
     people = people_of(data, drop, label=label)
     predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
