@@ -30,7 +30,6 @@ from budge.errors import DrawError, TooLargeError
 from budge.parts import Part
 from budge.reach import set_size, written
 from budge.reach.core import Core, build_core, change_interval
-from budge.reach.diagram import TooManyStatesError
 from budge.reach.large import Counted
 from budge.reach.large import count_part as count_starts
 from budge.reach.piece import Piece
@@ -38,6 +37,7 @@ from budge.reach.prepare import prepare
 from budge.reach.proposed import proposed
 from budge.reach.reacher import Alone
 from budge.reach.starts import Starts
+from budge.reach.states import TooManyStatesError
 from budge.reach.streams import Stream
 from budge.reach.written import NotCountableError
 

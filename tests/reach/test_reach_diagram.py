@@ -12,8 +12,9 @@ import pytest
 from reach_kit import law_p_value
 from scipy import stats
 
-from budge.reach import diagram
-from budge.reach.diagram import LARGEST, Counts, Diagram, Level, Sum, Table, TooManyStatesError, Variable, build
+from budge.reach import states
+from budge.reach.diagram import LARGEST, Counts, Diagram, Level, Sum, Table, Variable
+from budge.reach.states import TooManyStatesError, build
 from budge.reach.streams import Stream, below_large
 
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {"<=": np.less_equal, "==": np.equal, ">=": np.greater_equal, "!=": np.not_equal}
@@ -144,7 +145,7 @@ def no_class_sizes(level: Level, count: Any, factor: Any) -> Any:
 
 
 @pytest.mark.parametrize(("place", "name", "mistake"), [
-    (diagram._Residual, "normal", cut_too_low),
+    (states._Residual, "normal", cut_too_low),
     (Counts, "_sums", staticmethod(no_class_sizes)),
 ])  # fmt: skip
 def test_a_planted_mistake_is_caught(place: Any, name: str, mistake: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,12 @@ import numpy.typing as npt
 from budge.constraints import LinearConstraint
 from budge.parts import Part
 from budge.reach.core import Core, listed_values, no_weight
-from budge.reach.diagram import LARGEST, Diagram, TooManyStatesError
+from budge.reach.diagram import LARGEST, Diagram
 from budge.reach.forms import forms_of
 from budge.reach.ladder import Lines, without
 from budge.reach.piece import Draws, Piece
 from budge.reach.starts import Starts
+from budge.reach.states import TooManyStatesError
 from budge.reach.streams import Stream, below, below_large, region_of, unit
 from budge.reach.written import Axis, NotCountableError, Written, is_weighed, value_of
 

@@ -24,9 +24,10 @@ from budge.expressions.tolerance import less_equal
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.core import Core, change_interval, group_moves, groups, has_gaps, is_computed, listed_values, supported_values
-from budge.reach.diagram import LARGEST, Diagram, Sum, Table, Variable, build
+from budge.reach.diagram import LARGEST, Diagram, Sum, Table, Variable
 from budge.reach.forms import forms_of
 from budge.reach.starts import Starts
+from budge.reach.states import build
 
 __all__ = ["Axis", "NotCountableError", "Written", "is_weighed", "value_of"]
 
