@@ -9,13 +9,14 @@ intervals of a target's linkages are added. This is the one place where that sum
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from budge.constraints.base import BoolArray, FloatArray, Values
-from budge.expressions import All, Formula, Linear, Row, Some, common_denominator
+from budge.expressions import All, Formula, Linear, Row, Some, common_denominator, negate, some_of
 from budge.expressions.tolerance import equal, less_equal
 from budge.features import Feature
 
@@ -65,31 +66,37 @@ def follows(target: Feature, links: Sequence[DirectionalLinkage], x: Values, act
     return np.asarray(inside & kept)
 
 
-def target_rows(target: Feature, links: Sequence[DirectionalLinkage], x: Mapping[str, float]) -> Formula:
-    """The same as rows: one branch for every combination of the sources' directions."""
-    moved, own = Linear({("change", target.name): 1.0}, 0.0), Linear({("action", target.name): 1.0}, 0.0)
-    floor, ceiling = (float(bound) for bound in target.reach(float(x[target.name])))
-    start = float(x[target.name])
-    policy = links[0].on_exceed if links and not np.isnan(start) else "allow"
+def target_rows(
+    target: Feature, links: Sequence[DirectionalLinkage], x: Mapping[str, float | FloatArray],
+    own: tuple[Linear, Linear] | None = None, clauses: bool = False,
+) -> Formula:  # fmt: skip
+    """The same as rows: one branch for every combination of the sources' directions, as cases or, with `clauses`, as conditions that all hold.
+
+    With `own`, the own action may lie anywhere between these two, and the change is within its bounds already.
+    """
+    moved, start = Linear({("change", target.name): 1.0}, 0.0), np.asarray(x[target.name], dtype=float)
+    least_own, most_own = own or [Linear({("action", target.name): 1.0}, 0.0)] * 2
+    floor, ceiling = (bound - start for bound in target.reach(start))
+    policy = links[0].on_exceed if links and not np.isnan(start).all() else "allow"
     scale = whole_scale(target, links)
     whole, by = scale is not None, float(scale or 1)
+    top, bottom = Row(moved - ceiling, "<=", whole=target.discrete), Row(floor - moved, "<=", whole=target.discrete)
     options: list[Formula] = []
     for branches in product(*(link.branches(target.name, x) for link in links)):
         guards: list[Formula] = [guard for branch in branches for guard in branch[0]]
-        low, high = own, own
+        low, high = least_own, most_own
         for _, least, most in branches:
             low, high = low + least, high + most
         above, below = Row(by * (low - moved), "<=", whole=whole), Row(by * (moved - high), "<=", whole=whole)
-        between = All((above, below))
+        between: Formula = All((above, below))
+        at_top, at_bottom = replace(top, relation="=="), replace(bottom, relation="==")
+        if clauses:
+            elsewhere = [negate(guard) for guard in guards]
+            options += [some_of([*elsewhere, above, *([at_top] if policy == "clip" else [])])]
+            options += [some_of([*elsewhere, below, *([at_bottom] if policy == "clip" else [])])]
+            continue
         if policy == "clip":
-            at_top = All((Row(moved - Linear({}, ceiling - start), "==", whole=target.discrete), below))
-            at_bottom = All((Row(moved - Linear({}, floor - start), "==", whole=target.discrete), above))
-            options.append(All((*guards, Some((between, at_top, at_bottom)))))
-        else:
-            options.append(All((*guards, between)))
-    rows: Formula = options[0] if len(options) == 1 else Some(tuple(options))
-    if policy == "allow":
-        return rows
-    top = Row(moved - Linear({}, ceiling - start), "<=", whole=target.discrete)
-    bottom = Row(Linear({}, floor - start) - moved, "<=", whole=target.discrete)
-    return All((rows, top, bottom))
+            between = Some((between, All((at_top, below)), All((at_bottom, above))))
+        options.append(All((*guards, between)))
+    rows: Formula = options[0] if len(options) == 1 else All(tuple(options)) if clauses else Some(tuple(options))
+    return rows if policy == "allow" or own is not None else All((rows, top, bottom))

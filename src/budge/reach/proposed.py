@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
-from budge.expressions import All, Formula, Linear, Row
+from budge.expressions import All, Formula, Row
 from budge.features import Feature
 from budge.reach.accept import first_accepted, words_from
 from budge.reach.cells import resolve
@@ -161,25 +161,13 @@ def _lists(starts: Starts, view: View) -> dict[str, Listed]:
                 values = start + np.arange(low, high + 1.0)
         if values is not None and f.name in open_ and not np.isnan(start):
             found[f.name] = ((f.name,), (values - start)[:, None])
-            _reach_listed(view, f.name)
+            view.reach_listed(f.name)
     for constraint in groups(starts, [name for name in part.names if name not in found]):
         names = tuple(sorted(constraint.scope))
         moves = group_moves(starts, constraint, names, 0)
         if len(moves):
             found[names[0]] = (names, moves)
     return found
-
-
-def _reach_listed(view: View, name: str) -> None:
-    """Let a coordinate be the change of its feature, which is listed, where it was the own action of a linked target."""
-    key = ("coordinate", name)
-    induced = view.symbols["change", name] - Linear({key: 1.0}, 0.0)
-
-    def swapped(form: Linear) -> Linear:
-        return form - induced * form.terms[key] if key in form.terms else form
-
-    view.symbols = {var: swapped(form) for var, form in view.symbols.items()}
-    view.links = [Row(swapped(link.linear), link.relation) if isinstance(link, Row) else link for link in view.links]
 
 
 def _log_weights(starts: Starts, names: tuple[str, ...], moves: FloatArray) -> FloatArray:

@@ -137,7 +137,7 @@ def _order(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[
     the fewest later ones touched; ties go by size, then by name.
     """
     by_name = {v.name: v for v in variables}
-    bits = {v.name: math.log2(max(2, len(v.low))) for v in variables}
+    bits = {v.name: math.log2(max(2, int(v.size.sum()))) for v in variables}
     steepest = dict.fromkeys(by_name, 0)
     for s in sums:
         for name, term in s.terms.items():

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.expressions import All, Formula, Linear, Row, Some, Var
+from budge.constraints.links import target_rows
+from budge.expressions import Formula, Linear, Row, Some, Var
 from budge.reach.cells import Coordinate, resolve
 from budge.reach.core import Core, change_interval, has_gaps, is_computed
 from budge.reach.forms import ApartError
@@ -26,6 +26,7 @@ class View:
 
     core: Core
     real: Sequence[str]
+    clauses: bool = False
     known: dict[Var, FloatArray | float] = field(default_factory=dict)
     symbols: dict[Var, Linear] = field(default_factory=dict)
     coordinates: list[Coordinate] = field(default_factory=list)
@@ -33,16 +34,21 @@ class View:
     stops: dict[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # computed targets that stop at a bound
 
     @classmethod
-    def of(cls, core: Core, real: Sequence[str], wide: Sequence[str]) -> View:
-        """Return the view of the configurations, with these real and wide whole features open."""
-        view, part, starts = cls(core, real), core.starts.part, core.starts
+    def of(cls, core: Core, real: Sequence[str], wide: Sequence[str], clauses: bool = False) -> View:
+        """Return the view of the configurations, with these real and wide whole features open.
+
+        With `clauses`, linkages are conditions that all hold, not cases, and a target that stops at a bound is a coordinate.
+        """
+        view, part, starts = cls(core, real, clauses), core.starts.part, core.starts
         for name in part.order:
             if name in core.change:
                 view._add_known(name)
             elif name not in part.links:
                 own = view._coordinate(name, core.each(starts.down[name]), core.each(starts.up[name]), name in wide)
                 view.symbols["action", name] = view.symbols["change", name] = own
-            elif all(link.relation == "==" and link.on_exceed != "clip" for link in part.links[name]) or (name in real and is_computed(starts, name)):
+            elif all(link.relation == "==" and link.on_exceed != "clip" for link in part.links[name]) or (
+                not clauses and name in real and is_computed(starts, name)
+            ):
                 view._add_told(name)
             else:
                 view._add_open(name, name in wide)
@@ -98,26 +104,19 @@ class View:
     def _open_rows(self, name: str) -> Formula:
         """Return the interval of a linked target's change as rows, its own action anywhere within its moves."""
         core, starts, part = self.core, self.core.starts, self.core.starts.part
-        feature, links = part.by_name[name], part.links[name]
-        down, up = core.each(starts.down[name]), core.each(starts.up[name])
-        floor, ceiling = (core.each(end) for end in starts.reach(feature))
-        moved = Linear({("change", name): 1.0}, 0.0)
-        options: list[Formula] = []
-        spans: list[tuple[Any, Any]] = [(down, up)]
+        spans: list[tuple[Any, Any]] = [(core.each(starts.down[name]), core.each(starts.up[name]))]
         if has_gaps(starts, name):
             if len(starts) > 1:
                 raise ApartError
             spans = [(own, own) for own in np.arange(starts.down[name][0], starts.up[name][0] + 1.0).tolist()]
-        for (least_own, most_own), *branches in product(spans, *(link.branches(name, self.x) for link in links)):
-            low, high = Linear({}, least_own), Linear({}, most_own)
-            guards: list[Formula] = []
-            for guard, least, most in branches:
-                guards += guard
-                low, high = low + least, high + most
-            between: Formula = All((Row(low - moved, "<="), Row(moved - high, "<=")))
-            if links[0].on_exceed == "clip" and name not in starts.gone:
-                at_top = All((Row(moved - ceiling, "=="), Row(moved - high, "<=")))
-                at_bottom = All((Row(moved - floor, "=="), Row(low - moved, "<=")))
-                between = Some((between, at_top, at_bottom))
-            options.append(All((*guards, between)))
+        links = sorted(part.links[name], key=lambda link: link.key)
+        options = [target_rows(part.by_name[name], links, self.x, (Linear({}, low), Linear({}, high)), self.clauses) for low, high in spans]
         return options[0] if len(options) == 1 else Some(tuple(options))
+
+    def reach_listed(self, name: str) -> None:
+        """Let a coordinate be the change of its feature, which is listed, where it was the own action of a linked target."""
+        forms = {("coordinate", c.name): Linear.of(("coordinate", c.name)) for c in self.coordinates}
+        own = forms["coordinate", name]
+        forms["coordinate", name] = own - (self.symbols["change", name] - own)
+        self.symbols = {var: sum((forms[c] * slope for c, slope in form.terms.items()), start=Linear({}, form.const)) for var, form in self.symbols.items()}
+        self.links = [resolve(link, {}, forms) for link in self.links]
