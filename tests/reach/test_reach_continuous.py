@@ -232,6 +232,22 @@ def test_the_measures_are_told_apart_where_they_differ() -> None:
     assert not prepare(even, {"flag": 0.0, "balance": 3.0})[0][1].measures_differ[0]
 
 
+def test_wide_numbers_are_uniform_where_whole_points_are_proposed_again() -> None:
+    """By volume, what is not accepted is proposed again as a whole, wide numbers included."""
+    features = [Feature("flag", "binary"), Feature("wide", "integer", bounds=(0, 1000)), real("a", 0, 2), real("b", 0, 2)]
+    im = InteractionModel(features, [Rule("a * a + b * b <= 1 + flag"), Rule("wide <= 900 + 50 * flag")], measure="volume")
+    got = drawn(im, {"flag": 0, "wide": 10, "a": 0.5, "b": 0.5})
+    assert share(got["flag"] == 1, 2 * 951 / (2 * 951 + 901)) > ALPHA
+    for flag, top in ((0, 900), (1, 950)):
+        wide = got["wide"][got["flag"] == flag]
+        assert stats.chisquare(np.bincount((wide * 10 // (top + 1)).astype(int)), expected(wide, top)).pvalue > ALPHA
+
+
+def expected(wide: np.ndarray, top: int) -> np.ndarray:
+    """How many of these fall into each of ten equal stretches, where all numbers up to the top are equally likely."""
+    return np.bincount(np.arange(top + 1) * 10 // (top + 1)) * len(wide) / (top + 1)
+
+
 def test_a_strict_bound_that_leaves_only_the_boundary_leaves_nothing() -> None:
     """``balance > 10`` where 10 is the bound: the flag cannot be set at all."""
     im = InteractionModel(FLAG, [IfThen("flag == 1", "balance > 10")])

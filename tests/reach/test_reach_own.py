@@ -15,7 +15,7 @@ import budge
 from budge.constraints import Constraint, DirectionalLinkage, LinearConstraint
 from budge.errors import ReachError, SpecError
 from budge.parts import Part
-from budge.reach.own import draw_own, open_own
+from budge.reach.downstream import draw_own, open_own
 
 FloatArray = npt.NDArray[np.float64]
 Pairs = dict[tuple[float, ...], list[tuple[float, ...]]]
@@ -167,5 +167,5 @@ def test_draws_in_blocks_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     (part,) = budge.InteractionModel(features, [DirectionalLinkage("source", {"target": 1}, "<="), reader]).parts
     uniforms = np.random.default_rng(0).random((50, 1))
     whole = drawn(part, {"source": 0.0, "target": 0.0}, (2.0, 3.0), uniforms)
-    monkeypatch.setattr("budge.reach.own.MOST_CELLS", 12)
+    monkeypatch.setattr("budge.reach.downstream.MOST_CELLS", 12)
     assert np.array_equal(whole, drawn(part, {"source": 0.0, "target": 0.0}, (2.0, 3.0), uniforms))

@@ -145,13 +145,10 @@ def change_interval(core: Core, name: str, unknown: Iterable[str] = (), own: Flo
     if not links:
         return low, high
     for link in links:
-        if link.source in unknown:
-            reached = (core.each(starts.down[link.source]), core.each(starts.up[link.source]), np.zeros(core.size))
-            ends = [link.interval(name, core.x, {link.source: moved}) for moved in reached]
-            low, high = low + np.min([e[0] for e in ends], axis=0), high + np.max([e[1] for e in ends], axis=0)
-        else:
-            least, most = link.interval(name, core.x, core.action)
-            low, high = low + least, high + most
+        source = link.source
+        moves = [core.each(starts.down[source]), core.each(starts.up[source]), np.zeros(core.size)] if source in unknown else [core.action[source]]
+        ends = [link.interval(name, core.x, {source: moved}) for moved in moves]
+        low, high = low + np.min([e[0] for e in ends], axis=0), high + np.max([e[1] for e in ends], axis=0)
     policy = links[0].on_exceed
     if policy != "allow" and name not in starts.gone:  # a missing value has no bounds to pass
         floor, ceiling = (core.each(end) for end in starts.reach(feature))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from budge.errors import DesignError, InvalidStartError, Problem, ReachError, TooLargeError
 from budge.frames import one_row, table
+from budge.reach.downstream import add_effects
 from budge.reach.proposal import Proposal
 from budge.reach.reacher import Block, Reacher, reacher
 from budge.reach.results import PartDiagnostics, ReachableSample, ReachableSet, SampleBlock
@@ -29,29 +30,23 @@ AT_ONCE = 1024
 def set_size(model: InteractionModel, x: Any) -> int | None:
     """How many points are reachable from x; None where they cannot be listed (continuous features, effects)."""
     maker = reacher(model)
-    block = maker.block(model.coding.encode(one_row(x, maker.names)))
-    found = block.sizes[0]
-    return None if found is None else int(found)
+    return maker.block(model.coding.encode(one_row(x, maker.names))).size(0)
 
 
 def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000, on_invalid: OnInvalid = "error") -> ReachableSet:
     """Every reachable point of one person, once."""
     maker = reacher(model)
-    frame = one_row(x, maker.names)
-    row = model.coding.encode(frame)[0]
-    problems = _start_problems(model, row, on_invalid)
+    frame, row, problems = _start(model, x, on_invalid)
     if problems and on_invalid == "skip":
         return ReachableSet(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems)
     if model.effects:
         raise ReachError("stochastic effects cannot be enumerated", got=[e.feature for e in model.effects], remedy="draw a sample instead")
-    block = maker.block(row[None, :])
-    if block.empty[0]:
-        raise maker.empty_error(row)
+    block = _not_empty(maker, row)
     if block.endless[0]:
         endless = [f.name for f, j in zip(maker.free, maker.free_columns) if np.ptp(f.moves(row[j])) > 0]
         endless += [f.name for part in maker.parts if maker.alone(part, row).endless for f in part.features if f.type == "real"]
         raise ReachError("continuous features cannot be enumerated", got=endless, remedy="draw a sample instead")
-    size, how = block.sizes[0], block.diagnostics(0)
+    size, how = block.size(0), block.diagnostics(0)
     if size is None:
         unknown = next(part for part in how if part.configurations is None)
         raise TooLargeError(
@@ -74,53 +69,61 @@ def sample_points(
     """n independent draws for one person."""
     n, seed = _check_n(n), check_seed(seed)
     maker = reacher(model)
-    frame = one_row(x, maker.names)
-    row = model.coding.encode(frame)[0]
-    problems = _start_problems(model, row, on_invalid)
+    frame, row, problems = _start(model, x, on_invalid)
     if problems and on_invalid == "skip":
         return ReachableSample(model, np.zeros((0, len(row))), frame, "invalid_start", (), problems, seed=seed, measure=model.measure)
-    stream = Stream(keys_of(maker.names, row[None, :], seed, purpose))
+    stream, out, weights = Stream(keys_of(maker.names, row[None, :], seed, purpose)), np.tile(row, (n, 1)), np.ones(n)
     if method == "milp":
-        return _by_milp(maker, row, stream, n, seed, frame, problems)
+        moved, effects, how = _by_milp(maker, row, stream, n)
+        out[:, maker.moved] = moved.T
+        return ReachableSample(model, out, frame, "ok", how, problems, seed=seed, measure="volume", weights=weights, effects=effects)
     if method != "auto":
         raise DesignError("unknown method", where="method", got=method, remedy="use auto or milp")
-    block = maker.block(row[None, :])
-    if block.empty[0]:
-        raise maker.empty_error(row)
-    weigh = None
+    block, weigh = _not_empty(maker, row), None
     if proposal is not None:
         block, weigh = Proposal.of(model, proposal).applied(block)
-    out = np.tile(row, (n, 1))
     moved, effects = block.draw(stream, 0, n)
     out[:, maker.moved] = moved.T
-    weights = np.ones(n) if weigh is None else weigh(out, effects)
+    if weigh is not None:
+        weights = weigh(out, effects)
     return ReachableSample(
         model, out, frame, block.status[0], block.diagnostics(0), problems, seed=seed, measure=model.measure, weights=weights, effects=effects
     )
 
 
-def _by_milp(
-    maker: Reacher, row: FloatArray, stream: Stream, n: int, seed: int, frame: Any, problems: tuple[Problem, ...]
-) -> ReachableSample:
+def _start(model: InteractionModel, x: Any, on_invalid: OnInvalid) -> tuple[Any, FloatArray, tuple[Problem, ...]]:
+    """Return one person's row as a table and as numbers, and what it breaks before any move."""
+    _check_policy(on_invalid)
+    frame = one_row(x, [f.name for f in model.features])
+    row = model.coding.encode(frame)[0]
+    problems = broken_at(model, dict(zip((f.name for f in model.features), row.tolist())))
+    if problems and on_invalid == "error":
+        raise InvalidStartError(problems)
+    return frame, row, problems
+
+
+def _not_empty(maker: Reacher, row: FloatArray) -> Block:
+    """Prepare one person, or raise the error where nothing is feasible."""
+    block = maker.block(row[None, :])
+    if block.empty[0]:
+        raise maker.empty_error(row)
+    return block
+
+
+def _by_milp(maker: Reacher, row: FloatArray, stream: Stream, n: int) -> tuple[FloatArray, dict[str, FloatArray], tuple[PartDiagnostics, ...]]:
     """The paper's Algorithm 1: propose from the box, ask the solver. Kept as an oracle and a baseline."""
     from budge.program.paper import rejection_sample
 
-    model = maker.model
     rng = np.random.Generator(np.random.Philox(key=stream.keys[0]))
-    out = np.tile(row, (n, 1))
-    parts = []
-    for part in model.parts:
-        if not any(f.actionable for f in part.features):
-            continue
-        x = {name: row[maker.position[name]] for name in part.names}
-        drawn = rejection_sample(part, x, n, rng)
+    moved = np.repeat(row[maker.moved, None], n, axis=1)
+    parts = [part for part in maker.model.parts if any(f.actionable for f in part.features)]
+    for part in parts:
+        drawn = rejection_sample(part, {name: row[maker.position[name]] for name in part.names}, n, rng)
         for name, change in drawn.items():
-            out[:, maker.position[name]] += change
-        parts.append(PartDiagnostics(part.names, "milp", None))
-    moved = np.ascontiguousarray(out.T[maker.moved])
-    effects = Block(maker, row[None, :], ()).add_effects(moved, stream, 0, n) if model.effects else {}
-    out[:, maker.moved] = moved.T
-    return ReachableSample(model, out, frame, "ok", tuple(parts), problems, seed=seed, measure="volume", weights=np.ones(n), effects=effects)
+            if maker.spot[maker.position[name]] >= 0:
+                moved[maker.spot[maker.position[name]]] += change
+    effects = add_effects(Block(maker, row[None, :], ()), moved, stream, 0, n)
+    return moved, effects, tuple(PartDiagnostics(part.names, "milp", None) for part in parts)
 
 
 def sample_blocks(
@@ -175,14 +178,6 @@ def _stream(
             drawn = places[able]
             moved, _ = block.take(able).draw(Stream(keys_of(maker.names, rows[drawn], seed, purpose)), 0, n)
             yield SampleBlock(maker.model, frame.iloc[start : start + people], drawn + start, drawn, tuple(status), n, rows[drawn], moved)
-
-
-def _start_problems(model: InteractionModel, row: FloatArray, on_invalid: OnInvalid) -> tuple[Problem, ...]:
-    _check_policy(on_invalid)
-    problems = broken_at(model, dict(zip((f.name for f in model.features), row.tolist())))
-    if problems and on_invalid == "error":
-        raise InvalidStartError(problems)
-    return problems
 
 
 def _check_policy(on_invalid: object) -> None:

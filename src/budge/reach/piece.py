@@ -7,11 +7,9 @@ coordinate by coordinate.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,8 @@ from budge.expressions import Linear
 from budge.reach.cells import Box, Coordinate
 from budge.reach.core import no_weight
 from budge.reach.fibres import Fibres, between
-from budge.reach.ladder import LARGEST, Ladder
-from budge.reach.streams import Stream, WordArray, below, below_large, region_of, unit
+from budge.reach.ladder import Ladder
+from budge.reach.streams import Again, Stream, WordArray, below, region_of, unit
 
 __all__ = ["Draws", "Piece"]
 
@@ -113,7 +111,7 @@ class Piece:
         rows = np.flatnonzero((self.counts > 0) & alone[self.who])
         moved = np.zeros(len(rows), dtype=bool)
         if len(rows):
-            for column in self._lowest(rows).values():
+            for column in self._lowest(rows, np.zeros(len(rows), dtype=np.int64)).values():
                 moved |= np.abs(column) > 1e-9
         alone[self.who[rows[moved]]] = False
         return np.asarray(alone)
@@ -170,11 +168,8 @@ class Piece:
             counts = self.counts[rows].astype(np.int64)
             rest = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             rows = np.repeat(rows, counts)
-        if not self.coordinates:
-            changes = np.stack([self.changes[name][rows] for name in self.names], axis=1)
-        else:
-            moved = self._lowest(rows, rest)
-            changes = np.stack([moved[name] for name in self.names], axis=1)
+        moved = self._lowest(rows, rest)
+        changes = np.stack([moved[name] for name in self.names], axis=1)
         if self.weights is None:
             return changes, None
         shares = self.weights[rows]
@@ -182,19 +177,9 @@ class Piece:
             raise no_weight(self.names)
         return changes, shares / shares.sum()
 
-    def _lowest(self, rows: IntArray, rest: npt.NDArray[Any] | None = None) -> dict[str, FloatArray]:
+    def _lowest(self, rows: IntArray, rest: npt.NDArray[Any]) -> dict[str, FloatArray]:
         """Return the changes of rows that leave one point to the reals, by the number within the row."""
-        point = np.zeros((len(rows), len(self.coordinates)))
-        if self.fibres is not None:
-            point = self.fibres.lowest(rows)
-        if self.ladder is not None:
-            values, ends = self.ladder.at(rows, np.zeros(len(rows), dtype=np.int64) if rest is None else rest)
-            for j, c in enumerate(self.coordinates):
-                if c.name in values:
-                    point[:, j] = values[c.name]
-                elif c.name in ends:
-                    point[:, j] = ends[c.name][0]
-        return self.moved_by(rows, point)
+        return self.moved_by(rows, self.point_of(rows, rest, np.zeros((len(rows), len(self.reals))), None))
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
@@ -206,17 +191,13 @@ class Piece:
     def draw(self, at: IntArray, stream: Stream, first: int, n: int) -> list[FloatArray]:
         """Return so many changes of people (`at`: their places here), a column a name: person by person, from draw `first` on."""
         words = stream.words(first, n, 1 + len(self.reals), self.region)
-        if not self.coordinates and self.weights is None:
-            rows = below(words[..., 0], self._totals[at][:, None], _again(stream, first, self.region))
-            rows += self.begin[at][:, None]
-            return [self.changes[name].take(rows) for name in self.names]
         if self.fibres is not None and self.fibres.viable.hopeless and self.fibres.viable.hopeless & set(at.tolist()):
             raise self._not_accepted(f"none of its {len(self.who):,} configurations gave a point within {self.fibres.viable.tries:,} proposals")
         rows, rest = self._rows(at, words[..., 0], stream, first)
         if not self.coordinates:
             return [self.changes[name].take(rows) for name in self.names]
         more = 0 if self.fibres is None and self.checks is None and self.densities is None else n  # draws that may need further words
-        draws = Draws(stream, np.repeat(np.arange(len(at)), more), np.tile(np.arange(first, first + more), len(at)), self.region)
+        draws = Draws.of(stream, len(at), first, more, self.region)
         point = self.point_of(rows, rest, unit(words[..., 1:]).reshape(len(rows), -1), draws)
         if self.checks is not None or self.densities is not None:
             rows, point = self.first_accepted(at, rows, rest, point, draws)
@@ -247,7 +228,8 @@ class Piece:
             proposed = draws.take(pending).proposals(copies, attempt)
             words, again = proposed.words(2 + len(self.reals), 0), np.repeat(pending, copies)
             if self.measure == "volume":
-                tried, within = self._by_weight(at[draws.people[again]], words[:, 0])
+                tried = self._by_weight(at[draws.people[again]], words[:, 0])
+                within = self._within(tried, proposed)
             else:
                 tried, within = rows[again], rest[again]
             spot = self.point_of(tried, within, unit(words[:, 2:]), proposed)
@@ -272,37 +254,35 @@ class Piece:
 
     def _rows(self, at: IntArray, words: WordArray, stream: Stream, first: int) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return row and number within the row of each draw."""
-        if self._row_weights is not None:
-            rows, rest = self._by_weight(np.repeat(at, words.shape[1]), words.ravel())
-            if self.ladder is not None:
-                more = stream.words(first, words.shape[1], 1, self.region, WITHIN)[..., 0].ravel()
-                rest = below(more, self.counts[rows].astype(np.uint64), _again(stream, first, self.region, WITHIN, words.shape[1]))
-            return rows, rest
-        if self._ends is not None:
-            return self._numbered(at, below(words, self._totals[at].astype(np.uint64)[:, None], _again(stream, first, self.region)))
-        rows, rest = np.empty(words.shape, dtype=np.intp), np.zeros(words.shape, dtype=object)
-        for i, person in enumerate(at.tolist()):
-            past = list(accumulate(int(c) for c in self.counts[self.begin[person] : self.begin[person + 1]]))
-            if past[-1] < LARGEST:
-                number = below(words[i : i + 1], past[-1], _again(stream.take(slice(i, i + 1)), first, self.region))[0].tolist()
-            else:
-                number = below_large(words[i], past[-1], stream.take(slice(i, i + 1)), first, self.region)
-            local = [bisect_right(past, value) for value in number]
-            rows[i] = self.begin[person] + np.array(local)
-            rest[i] = [value - (past[r - 1] if r else 0) for value, r in zip(number, local)]
-        return rows.ravel(), rest.ravel()
+        n = words.shape[1]
+        if self._row_weights is None:
+
+            def again(places: tuple[IntArray, ...], attempt: int) -> WordArray:
+                return stream.at(places[0], places[1] + first, 1, self.region, REPLACED + attempt)[:, 0]
+
+            number = below(words, self._totals[at].astype(np.uint64)[:, None], again)
+            if self.coordinates:
+                return self._numbered(at, number)
+            number += self.begin[at][:, None]  # one number for each row
+            return number.ravel(), number.ravel()
+        rows = self._by_weight(np.repeat(at, n), words.ravel())
+        return rows, self._within(rows, Draws.of(stream, len(at), first, n, self.region))
+
+    def _within(self, rows: IntArray, draws: Draws) -> npt.NDArray[Any]:
+        """Return a number within each row, by words of their own."""
+        rest = np.zeros(len(rows), dtype=self.counts.dtype)
+        for i, group in enumerate(reversed(self.ladder.groups if self.ladder is not None else ())):
+            count, kind = group.count[rows], WITHIN + (i << 16)
+            rest = rest * count + below(draws.words(1, kind)[:, 0], count, draws.replaced(kind))
+        return rest
 
     @cached_property
-    def _ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
-        """How many configurations of all people there are before each row, and up to its end; None where they are too many for this."""
-        if sum(self.sizes) >= LARGEST:
-            return None
-        counts = self.counts.astype(np.int64)
-        return np.cumsum(counts) - counts, np.cumsum(counts)
+    def _ends(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """How many configurations of all people there are before each row, and up to its end."""
+        return np.cumsum(self.counts) - self.counts, np.cumsum(self.counts)
 
     def _numbered(self, at: IntArray, number: npt.NDArray[np.int64]) -> tuple[IntArray, npt.NDArray[Any]]:
         """Return row and number within the row, by number within the person: (people, draws)."""
-        assert self._ends is not None
         ahead, past = self._ends
         begin, most = self.begin[at], int(np.diff(self.begin).max())
         number += ahead[begin][:, None]
@@ -314,7 +294,7 @@ class Piece:
                 rows += (number >= past[np.minimum(begin + step, len(past) - 1)][:, None]).ravel()
         return rows, number.ravel() - ahead.take(rows)
 
-    def _by_weight(self, people: IntArray, words: WordArray) -> tuple[IntArray, npt.NDArray[Any]]:
+    def _by_weight(self, people: IntArray, words: WordArray) -> IntArray:
         """Return rows in proportion to their weights, one for each word."""
         weights = self._row_weights
         assert weights is not None
@@ -328,21 +308,28 @@ class Piece:
                 raise no_weight(self.names)
             last = int(np.flatnonzero(weights[own])[-1])
             rows[mine] = own.start + np.minimum(np.searchsorted(ends, unit(words[mine]) * ends[-1], side="right"), last)
-        return rows, np.zeros(len(rows), dtype=np.int64)
+        return rows
 
     @cached_property
     def _row_weights(self) -> FloatArray | None:
-        """Weights of the rows; None where they go by their counts alone."""
+        """Weights of the rows; None where they go by their counts alone, and these are numbered."""
         counts = self.counts.astype(float)
         if self.measure == "volume" and self.fibres is not None:
             volume = self.fibres.weight_by_volume(self.who, self.people) * counts
             return np.asarray(volume if self.weights is None else volume * self.weights)
-        return None if self.weights is None else np.asarray(self.weights * counts)
+        if self.weights is None:
+            return counts if self.counts.dtype == object else None
+        return np.asarray(self.weights * counts)
 
-    def point_of(self, rows: IntArray, rest: npt.NDArray[Any], uniform: FloatArray, draws: Draws) -> FloatArray:
-        """Return a point of what each row leaves open, by coordinate; `uniform` has one number for each real coordinate."""
+    def point_of(self, rows: IntArray, rest: npt.NDArray[Any], uniform: FloatArray, draws: Draws | None) -> FloatArray:
+        """Return a point of what each row leaves open, by coordinate; `uniform` has one number for each real coordinate.
+
+        Without draws, the only point.
+        """
         point = np.empty((len(rows), len(self.coordinates)))
-        if self.fibres is not None:
+        if self.fibres is not None and draws is None:
+            point = self.fibres.lowest(rows)
+        elif self.fibres is not None and draws is not None:
             self.fibres.fill(point, rows, uniform, draws)
         if self.ladder is not None:
             values, ends = self.ladder.at(rows, rest)
@@ -382,6 +369,11 @@ class Draws:
     region: int
     attempt: int = 0
 
+    @classmethod
+    def of(cls, stream: Stream, people: int, first: int, n: int, region: int) -> Draws:
+        """Return draws `first`, … of everybody, n each."""
+        return cls(stream, np.repeat(np.arange(people), n), np.tile(np.arange(first, first + n), people), region)
+
     def take(self, places: IntArray) -> Draws:
         """Return some of these."""
         return Draws(self.stream, self.people[places], self.numbers[places], self.region, self.attempt)
@@ -395,15 +387,9 @@ class Draws:
         """Return so many words of a kind for each, (draws, width)."""
         return self.stream.at(self.people, self.numbers, width, self.region, kind + self.attempt)
 
-
-def _again(stream: Stream, first: int, region: int, kind: int = 0, n: int = 0) -> Callable[..., WordArray]:
-    """Return where words come from that replace others: by person and draw (one place a draw if n is given)."""
-
-    def again(places: tuple[IntArray, ...], attempt: int) -> WordArray:
-        people, draws = places if len(places) == 2 else np.divmod(places[0], n)
-        return stream.at(people, draws + first, 1, region, kind + REPLACED + attempt)[:, 0]
-
-    return again
+    def replaced(self, kind: int) -> Again:
+        """Return where words come from that replace single words of a kind."""
+        return lambda places, attempt: self.take(places[0]).words(1, kind + REPLACED + attempt)[:, 0]
 
 
 def _at(value: float | FloatArray, rows: IntArray) -> float | FloatArray:

@@ -187,6 +187,8 @@ def _opened(core: Core, weights: FloatArray | None, real: Sequence[str], wide: S
     ladder = Ladder.of(boxes[0], coordinates) if wide else None
     if ladder is not None and ladder.reals and (measure == "volume" or thinned or curved):
         raise NotCountableError(wide)
+    if ladder is not None and ladder.counts.dtype == object and len(starts) > 1:  # beyond int64 together: each alone
+        raise _AloneError
     return Piece(
         names=part.names, people=len(starts), who=core.who, changes=core.change, measure=measure, weights=weights,
         forms={name: view.symbols["change", name] for name in outside}, stops=view.stops, coordinates=tuple(coordinates), boxes=boxes, ladder=ladder,

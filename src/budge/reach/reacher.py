@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.effects import draw_effects
 from budge.errors import EmptyError
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.blame import blame
-from budge.reach.chance import Chance
+from budge.reach.downstream import add_effects
 from budge.reach.forms import nothing
-from budge.reach.own import draw_own
 from budge.reach.prepare import prepare
 from budge.reach.results import PartDiagnostics
 from budge.reach.starts import distinct
+from budge.reach.status import blame
 from budge.reach.streams import Stream, region_of, unit
 
 if TYPE_CHECKING:
@@ -33,6 +31,23 @@ FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 AT_ONCE = 2**15  # draws that are made together: what they need on the way stays in the cache
+
+
+class Alone:
+    """A part as one person has it."""
+
+    def __init__(self, piece: Any, place: int) -> None:
+        self.piece, self.place = piece, place
+        self.empty = bool(piece.empty[place])  # nothing is feasible
+        self.only_stays = bool(piece.only_stays[place])  # the only feasible change is none
+        self.endless = bool(piece.endless[place])  # the changes cannot be listed
+        self.size: int | None = piece.sizes[place]  # number of configurations, where it is known
+
+    @cached_property
+    def listed(self) -> tuple[FloatArray, FloatArray | None]:
+        """Every change once, (points, names), and their probabilities where these differ."""
+        found: tuple[FloatArray, FloatArray | None] = self.piece.listed(self.place)
+        return found
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,7 @@ class PartBlock:
     @classmethod
     def of(cls, part: Part, columns: IntArray, rows: FloatArray, asked: IntArray, measure: str) -> PartBlock:
         """Prepare a part for these people."""
-        which, first = distinct(rows[:, asked]) if len(asked) else (np.zeros(len(rows), dtype=np.intp), np.zeros(min(1, len(rows)), dtype=np.intp))
+        which, first = distinct(rows[:, asked])
         made = prepare(part, {name: rows[first, j] for name, j in zip(part.names, columns)}, measure) if len(rows) else []
         piece, place = np.zeros(len(first), dtype=np.intp), np.zeros(len(first), dtype=np.intp)
         for number, (people, _) in enumerate(made):
@@ -59,53 +74,23 @@ class PartBlock:
         """Return some of these people."""
         return PartBlock(self.part, self.columns, self.piece[people], self.place[people], self.pieces)
 
-    def each(self, read: Callable[[Any], Any], kind: Any) -> npt.NDArray[Any]:
-        """Return what pieces say of their people, by person."""
+    @property
+    def used(self) -> list[tuple[Any, IntArray]]:
+        """The pieces, each with the people here that it is for."""
+        return [(self.pieces[number], np.flatnonzero(self.piece == number)) for number in np.flatnonzero(np.bincount(self.piece)).tolist()]
+
+    def each(self, read: Callable[[Any], Any], kind: Any = bool) -> npt.NDArray[Any]:
+        """Return what pieces hold of their people, by person."""
         found = np.zeros(len(self.piece), dtype=kind)
-        for number, piece in enumerate(self.pieces):
-            mine = np.flatnonzero(self.piece == number)
-            if len(mine):
-                found[mine] = np.asarray(read(piece), dtype=kind)[self.place[mine]]
+        for piece, mine in self.used:
+            found[mine] = np.asarray(read(piece), dtype=kind)[self.place[mine]]
         return found
 
-    @cached_property
-    def empty(self) -> BoolArray:
-        """For whom nothing is feasible."""
-        return self.each(lambda p: p.empty, bool)
-
-    @cached_property
-    def only_stays(self) -> BoolArray:
-        """Whose only feasible change is none."""
-        return self.each(lambda p: p.only_stays, bool)
-
-    @cached_property
-    def endless(self) -> BoolArray:
-        """Whose changes cannot be listed."""
-        return self.each(lambda p: p.endless, bool)
-
-    @cached_property
-    def sizes(self) -> npt.NDArray[Any]:
-        """Number of configurations of each person; None where it is not known."""
-        found = np.zeros(len(self.piece), dtype=object)
-        for number, piece in enumerate(self.pieces):
-            mine = np.flatnonzero(self.piece == number)
-            made = np.empty(piece.people, dtype=object)
-            made[:] = piece.sizes
-            found[mine] = made[self.place[mine]]
-        return found
-
-    @cached_property
-    def about(self) -> FloatArray:
-        """The same as floats; NaN where not known."""
-        return self.each(lambda p: [np.nan if size is None else float(size) for size in p.sizes], float)
-
-    def draw(self, stream: Stream, first: int, n: int, put: Callable[[IntArray, int, FloatArray], None]) -> None:
-        """Draw for everybody: `put(people, column, changes)` gets the changes of some people, n each."""
-        for number in np.flatnonzero(np.bincount(self.piece)).tolist():
-            mine = np.flatnonzero(self.piece == number)
-            drawn = self.pieces[number].draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
-            for column, changes in zip(self.columns, drawn):
-                put(mine, int(column), changes)
+    def draw(self, stream: Stream, first: int, n: int) -> Iterator[tuple[IntArray, int, FloatArray]]:
+        """Draw for everybody: yield some people, a column, and their changes in it, n each."""
+        for piece, mine in self.used:
+            drawn = piece.draw(self.place[mine], stream if len(mine) == len(self.piece) else stream.take(mine), first, n)
+            yield from ((mine, int(column), changes) for column, changes in zip(self.columns, drawn))
 
     def of_person(self, person: int) -> Alone:
         """Return the part as one person has it; people who stand alike share it."""
@@ -117,41 +102,6 @@ class PartBlock:
     @cached_property
     def _alone(self) -> dict[tuple[int, int], Alone]:
         return {}
-
-
-@dataclass(frozen=True)
-class Alone:
-    """A part as one person has it."""
-
-    piece: Any
-    place: int
-
-    @cached_property
-    def empty(self) -> bool:
-        """Whether nothing is feasible."""
-        return bool(self.piece.empty[self.place])
-
-    @cached_property
-    def only_stays(self) -> bool:
-        """Whether the only feasible change is none."""
-        return bool(self.piece.only_stays[self.place])
-
-    @cached_property
-    def endless(self) -> bool:
-        """Whether the changes cannot be listed."""
-        return bool(self.piece.endless[self.place])
-
-    @cached_property
-    def size(self) -> int | None:
-        """Number of configurations; None where it is not known."""
-        found = self.piece.sizes[self.place]
-        return None if found is None else int(found)
-
-    @cached_property
-    def listed(self) -> tuple[FloatArray, FloatArray | None]:
-        """Every change once, (points, names), and their probabilities where these differ."""
-        found: tuple[FloatArray, FloatArray | None] = self.piece.listed(self.place)
-        return found
 
 
 @dataclass(frozen=True)
@@ -169,23 +119,25 @@ class Block:
         """Return some of these people."""
         return Block(self.maker, self.rows[people], tuple(part.take(people) for part in self.parts))
 
+    def _some(self, read: Callable[[Any], BoolArray]) -> BoolArray:
+        """Return for whom something holds in some part."""
+        found = np.zeros(len(self), dtype=bool)
+        for part in self.parts:
+            found |= part.each(read)
+        return found
+
     @cached_property
     def empty(self) -> BoolArray:
         """For whom nothing is feasible, not even staying."""
-        found = self.maker.stuck(self.rows)
-        for part in self.parts:
-            found |= part.empty
-        return found
+        return self.maker.stuck(self.rows) | self._some(lambda p: p.empty)
 
     @cached_property
     def endless(self) -> BoolArray:
         """Whose points cannot be listed: a real feature moves, or an effect acts."""
-        found = np.full(len(self), bool(self.maker.model.effects))
+        found = self._some(lambda p: p.endless) | bool(self.maker.model.effects)
         for f, j in zip(self.maker.free, self.maker.free_columns):
             low, high = f.moves(self.rows[:, j])
             found |= low < high
-        for part in self.parts:
-            found |= part.endless
         return found
 
     @cached_property
@@ -193,7 +145,7 @@ class Block:
         """Who can only stay."""
         found = ~self.endless & ~self.empty
         for part in self.parts:
-            found &= part.only_stays
+            found &= part.each(lambda p: p.only_stays)
         return found
 
     @property
@@ -202,25 +154,19 @@ class Block:
         return np.where(self.empty, "empty", np.where(self.fixed, "fixed", "ok")).astype(object)
 
     @cached_property
-    def sizes(self) -> npt.NDArray[Any]:
-        """How many points each person can reach; None where they cannot be listed or counted."""
-        found = np.ones(len(self), dtype=object)
-        known = ~self.endless
-        for part in self.parts:
-            told = part.sizes
-            known &= np.array([size is not None for size in told], dtype=bool)
-            found[known] = found[known] * told[known]
-        found[~known] = None
-        found[self.empty] = 0
-        return found
-
-    @cached_property
     def about(self) -> FloatArray:
-        """The same as floats, up to 2^53; NaN where not known."""
+        """How many points each person can reach, up to 2^53; NaN where they cannot be listed or counted."""
         found = np.where(self.endless, np.nan, 1.0)
         for part in self.parts:
-            found *= part.about
+            found *= part.each(lambda p: [np.nan if size is None else min(size, 2**53) for size in p.sizes], float)
         return np.where(self.empty, 0.0, np.minimum(found, 2.0**53))
+
+    def size(self, person: int) -> int | None:
+        """Return how many points a person can reach, however many; None where they cannot be listed or counted."""
+        sizes = [part.of_person(person).size for part in self.parts]
+        if self.empty[person]:
+            return 0
+        return None if self.endless[person] or None in sizes else math.prod(size for size in sizes if size is not None)
 
     @cached_property
     def alike(self) -> IntArray:
@@ -231,10 +177,7 @@ class Block:
     @cached_property
     def approximate(self) -> BoolArray:
         """Whose draws follow their law only approximately."""
-        found = np.zeros(len(self), dtype=bool)
-        for part in self.parts:
-            found |= part.each(lambda p: p.approximate, bool)
-        return found
+        return self._some(lambda p: p.approximate)
 
     # -- drawing ------------------------------------------------------------------------------------------------------
 
@@ -246,13 +189,20 @@ class Block:
             people = slice(at, at + step)
             some = self if step >= len(self) else self.take(people)
             some._draw(moved[:, at * n : (at + step) * n], stream.take(people), first, n)
-        return moved, self.add_effects(moved, stream, first, n) if self.maker.model.effects else {}
+        return moved, add_effects(self, moved, stream, first, n)
 
     def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> None:
         """Write draws into the columns that can move, without effects."""
         maker, out = self.maker, [column.reshape(len(self), n) for column in moved]
         for part in self.parts:
-            part.draw(stream, first, n, lambda who, j, changes: self._put(out, who, j, changes))
+            for who, j, changes in part.draw(stream, first, n):
+                if maker.spot[j] < 0:
+                    continue
+                changes = changes.reshape(len(who), n)
+                if len(who) == len(self):
+                    np.add(changes, self.rows[:, j, None], out=out[maker.spot[j]])
+                else:
+                    out[maker.spot[j]][who] = changes + self.rows[who, j, None]
         for f, j in zip(maker.free, maker.free_columns):
             low, high = f.moves(self.rows[:, j])
             number = unit(stream.words(first, n, 1, region_of("part", f.name)))[..., 0]
@@ -260,51 +210,6 @@ class Block:
             np.add(number, (self.rows[:, j] + low)[:, None], out=out[maker.spot[j]])
         for j in maker.acted:  # an effect alone moves it
             out[maker.spot[j]][:] = self.rows[:, j, None]
-
-    def _put(self, out: Sequence[FloatArray], who: IntArray, j: int, changes: FloatArray) -> None:
-        spot = self.maker.spot[j]
-        if spot >= 0:
-            changes = changes.reshape(len(who), -1)
-            if len(who) == len(self):
-                np.add(changes, self.rows[:, j, None], out=out[spot])
-            else:
-                out[spot][who] = changes + self.rows[who, j, None]
-
-    def add_effects(self, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, FloatArray]:
-        """Draw the effects and add them to the columns that can move; people with the same values missing together."""
-        maker = self.maker
-        names = sorted({e.feature for e in maker.model.effects} | {name for e in maker.model.effects for _, name in e.parents if name in maker.position})
-        which, _ = distinct(np.isnan(self.rows[:, [maker.position[name] for name in names]]))
-        result = {e.feature: np.zeros(moved.shape[1]) for e in maker.model.effects}
-        reached = []
-        for group in range(int(which.max(initial=-1)) + 1):
-            people = np.flatnonzero(which == group)
-            alike = len(people) == len(self)
-            own: Any = slice(None) if alike else (people[:, None] * n + np.arange(n)).ravel()
-            for name, (epsilon, value) in self._drawn_effects(moved[:, own], people, stream if alike else stream.take(people), first, n).items():
-                result[name][own] = epsilon
-                reached.append((maker.spot[maker.position[name]], own, value))
-        for spot, own, value in reached:  # an effect reads what actions have reached, not other effects
-            moved[spot, own] = value
-        return result
-
-    def _drawn_effects(self, moved: FloatArray, people: IntArray, stream: Stream, first: int, n: int) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Draw the effects of people who have the same values missing; `moved` holds their own draws."""
-        maker, model, size = self.maker, self.maker.model, len(people) * n
-        x = {name: np.repeat(self.rows[people, j], n) for name, j in maker.position.items() if name in maker.felt}
-        change = {}
-        for name, start in x.items():
-            spot = maker.spot[maker.position[name]]
-            change[name] = moved[spot] - start if spot >= 0 else np.zeros(size)
-            if np.isnan(self.rows[people, maker.position[name]]).any():
-                change[name][np.isnan(start)] = 0.0
-        action = dict(change)
-        read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
-        for part in model.parts:
-            if part.links and read & set(part.names):
-                uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(size, -1)
-                action |= draw_own(part, {name: x[name] for name in part.names}, {name: change[name] for name in part.names}, uniforms)
-        return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), size)
 
     # -- listing ------------------------------------------------------------------------------------------------------
 

@@ -133,15 +133,9 @@ class SampleBlock:
     @cached_property
     def values(self) -> FloatArray:
         """The points as numbers: one row a point, one column a feature."""
-        result = np.empty((self.starts.shape[1], len(self.starts) * self.n))
-        at = 0
-        for j, feature in enumerate(self.model.features):
-            if feature.name in self.model.moving:
-                result[j] = self.moved[at]
-                at += 1
-            else:
-                result[j] = np.repeat(self.starts[:, j], self.n)
-        return result.T
+        result = np.repeat(self.starts, self.n, axis=0)
+        result[:, [j for j, f in enumerate(self.model.features) if f.name in self.model.moving]] = self.moved.T
+        return result
 
     @cached_property
     def points(self) -> Any:

@@ -1,4 +1,4 @@
-"""Where people stand before they move: fine, or breaking what the interaction model says of values."""
+"""What is wrong with a start: what it breaks before any move, and which constraints clash where nothing is feasible."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import Constraint, IfThen, Reachability, Rule, Switch
-from budge.errors import Problem
+from budge.errors import DrawError, Problem, SolverError
 from budge.expressions.tolerance import less_equal
+from budge.parts import Part
+from budge.reach.forms import forms_of
+from budge.reach.prepare import prepare
 
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
 
-__all__ = ["broken_at", "broken_people", "is_about_values"]
+__all__ = ["blame", "broken_at", "broken_people", "is_about_values"]
 
 BoolArray = npt.NDArray[np.bool_]
 
@@ -83,3 +86,36 @@ def _shown(model: InteractionModel, name: str, value: float) -> object:
     if np.isnan(value):
         return None
     return feature.levels[int(value)] if feature.levels is not None else (int(value) if feature.discrete else value)
+
+
+def blame(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
+    """Constraints (and limits of features) that clash at x, none of which can be left out.
+
+    The solver tells where all is linear; elsewhere it would have to search, and the part is listed again without one
+    constraint after the other.
+    """
+    from budge.program.clash import clash
+
+    if all(forms_of(part).formula(c, x) is not None for c in part.constraints):
+        try:
+            found = clash(part, x)
+        except SolverError:
+            found = ()
+        if found:
+            return found
+    kept: list[Constraint] = [*part.linkages, *part.constraints]
+    for constraint in tuple(kept):
+        fewer = [c for c in kept if c is not constraint]
+        if _empty(part, fewer, x):
+            kept = fewer
+    return tuple(c.label for c in kept)
+
+
+def _empty(part: Part, kept: list[Constraint], x: Mapping[str, float]) -> bool:
+    ids = {id(c) for c in kept}
+    links = {name: tuple(link for link in linked if id(link) in ids) for name, linked in part.links.items()}
+    rest = Part(part.features, tuple(c for c in part.constraints if id(c) in ids), {n: found for n, found in links.items() if found})
+    try:
+        return bool(prepare(rest, x)[0][1].empty[0])
+    except DrawError:
+        return False  # not proved

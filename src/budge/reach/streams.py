@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from budge.errors import DesignError
 
-__all__ = ["Stream", "WordArray", "below", "below_large", "check_seed", "generator", "keys_of", "open_unit", "region_of", "unit"]
+__all__ = ["Again", "Stream", "WordArray", "below", "below_large", "check_seed", "generator", "keys_of", "open_unit", "region_of", "unit"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""Own actions behind drawn changes, where a change does not determine them.
+"""What follows from drawn changes: effects, and the own actions that they read where a change does not determine these.
 
 A configuration is the joint change: where several own actions lead to one change, it counts once. An effect that reads
 ``action.name`` needs one of these own actions, and none of them is preferred: they are drawn uniformly, given the change.
@@ -8,18 +8,64 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from budge.effects import draw_effects
 from budge.errors import ReachError
 from budge.parts import Part
+from budge.reach.chance import Chance
+from budge.reach.starts import distinct
+from budge.reach.streams import Stream, region_of, unit
 
-__all__ = ["draw_own", "open_own"]
+if TYPE_CHECKING:
+    from budge.reach.reacher import Block
+
+__all__ = ["add_effects", "draw_own", "open_own"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_CELLS = 4_000_000  # guesses times draws that are held at once
+
+
+def add_effects(block: Block, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, FloatArray]:
+    """Draw the effects and add them to the columns that can move; people with the same values missing together."""
+    maker, effects = block.maker, block.maker.model.effects
+    if not effects:
+        return {}
+    names = sorted({e.feature for e in effects} | {name for e in effects for _, name in e.parents if name in maker.position})
+    which, kinds = distinct(np.isnan(block.rows[:, [maker.position[name] for name in names]]))
+    result = {e.feature: np.zeros(moved.shape[1]) for e in effects}
+    reached = []
+    for group in range(len(kinds)):
+        people = np.flatnonzero(which == group)
+        own = slice(None) if len(kinds) == 1 else (people[:, None] * n + np.arange(n)).ravel()
+        for name, (epsilon, value) in _effects(block.take(people), moved[:, own], stream.take(people), first, n).items():
+            result[name][own] = epsilon
+            reached.append((maker.spot[maker.position[name]], own, value))
+    for spot, own, value in reached:  # an effect reads what actions have reached, not other effects
+        moved[spot, own] = value
+    return result
+
+
+def _effects(block: Block, moved: FloatArray, stream: Stream, first: int, n: int) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """Draw the effects of people who have the same values missing; `moved` holds their own draws."""
+    maker, model, size = block.maker, block.maker.model, len(block) * n
+    x = {name: np.repeat(block.rows[:, j], n) for name, j in maker.position.items() if name in maker.felt}
+    change = {}
+    for name, start in x.items():
+        spot = maker.spot[maker.position[name]]
+        change[name] = moved[spot] - start if spot >= 0 else np.zeros(size)
+        if np.isnan(block.rows[:, maker.position[name]]).any():
+            change[name][np.isnan(start)] = 0.0
+    action = dict(change)
+    read = {name for e in model.effects for layer, name in e.parents if layer == "action"}
+    for part in model.parts:
+        if part.links and read & set(part.names):
+            uniforms = unit(stream.words(first, n, len(part.names), region_of("own", *sorted(part.names)))).reshape(size, -1)
+            action |= draw_own(part, {name: x[name] for name in part.names}, {name: change[name] for name in part.names}, uniforms)
+    return draw_effects(model.effects, model.latent, model.by_name, x, action, change, Chance(stream, first, n), size)
 
 
 def open_own(part: Part) -> tuple[str, ...]:
