@@ -83,6 +83,10 @@ class Part:
         readers = [v for c in self.constraints for v in c.reads] + [v for link in self.linkages for v in link.reads]
         return frozenset(name for layer, name in readers if layer == "action")
 
+    def adds_up(self, name: str) -> bool:
+        """Return whether a linked target's change is its own action plus a form in its sources' own actions, which nothing stops."""
+        return all(link.relation == "==" and link.on_exceed != "clip" for link in self.links[name])
+
     def split(self, name: str) -> str:
         """How a feature's change and own action hang together.
 
@@ -92,9 +96,7 @@ class Part:
         links = self.links.get(name, ())
         if not links:
             return "same"
-        feature = self.by_name[name]
-        told = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
-        if not feature.actionable or told:
+        if not self.by_name[name].actionable or self.adds_up(name):
             return "exact"
         return "guess" if name in self.own_read else "open"
 

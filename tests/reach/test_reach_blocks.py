@@ -133,3 +133,11 @@ def test_the_first_hundred_of_two_hundred() -> None:
     im = InteractionModel(*CASES["a curved rule"][:2])
     x = pd.DataFrame({"k": [1], "r": [0.5], "s": [0.2]})
     np.testing.assert_array_equal(im.sample(x, 200, seed=4).values[:100], im.sample(x, 100, seed=4).values)
+
+
+def test_sizes_beyond_any_float_are_2_to_the_53_at_least() -> None:
+    names = [f"b{i:04d}" for i in range(1100)]
+    im = InteractionModel([Feature(name, "binary") for name in names], [LinearConstraint(dict.fromkeys(names, 1.0), "<=", 1099)])
+    block = reacher(im).block(np.zeros((2, len(names))))
+    assert block.size(0) == 2**1100 - 1
+    assert block.about.tolist() == [2.0**53] * 2

@@ -58,6 +58,7 @@ class Core:
     action: dict[str, FloatArray] = field(default_factory=dict)
     change: dict[str, FloatArray] = field(default_factory=dict)
     folded: bool = False  # several own actions may lead to one change: twins must be dropped
+    most: int = MOST_ROWS  # rows that one person may have
     x: Mapping[str, FloatArray] = field(init=False)  # where the person of each row stands
 
     def __post_init__(self) -> None:
@@ -164,19 +165,19 @@ def build_core(starts: Starts, outside: Sequence[str] = (), *, each: int = MOST_
     With `weighed`, values to which a feature's own distribution gives no weight may be left out.
     """
     part, forms = starts.part, forms_of(starts.part)
-    core = Core(starts, np.arange(len(starts)))
+    core = Core(starts, np.arange(len(starts)), most=each)
     waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
     cuts = [cut for c in waiting if (cut := _Cut.of(c, starts)) is not None]
     left = [name for name in part.order if name not in outside]
     for constraint in groups(starts, left):
         names = tuple(sorted(forms.scope(constraint)))
-        _cross_group(core, constraint, names, each)
+        _cross_group(core, constraint, names)
         left = [name for name in left if name not in names]
         waiting = _settle(core, waiting, cuts)
     while left:
         name = _next(left, part, core, waiting)
         left.remove(name)
-        _extend(core, name, outside, each, weighed)
+        _extend(core, name, outside, weighed)
         waiting = _settle(core, waiting, cuts)
     if core.folded and core.size:
         _, first = distinct(np.stack([core.who.astype(float), *core.change.values()], axis=1))
@@ -214,7 +215,7 @@ def group_moves(starts: Starts, constraint: Constraint, names: Sequence[str], pe
     return np.asarray(moves[(less_equal(low, moves) & less_equal(moves, high)).all(axis=1)])
 
 
-def _cross_group(core: Core, constraint: Constraint, names: Sequence[str], each: int) -> None:
+def _cross_group(core: Core, constraint: Constraint, names: Sequence[str]) -> None:
     """Cross every row with the joint values that the constraint lists from where its person stands; people who stand alike share a list."""
     starts = core.starts
     which, first = distinct(np.stack([starts.x[name] for name in names], axis=1))
@@ -222,28 +223,23 @@ def _cross_group(core: Core, constraint: Constraint, names: Sequence[str], each:
     lengths = np.array([len(moves) for moves in lists], dtype=np.intp)
     places = np.cumsum(lengths) - lengths
     stacked = np.concatenate(lists)
-    kind = which[core.who]
-    inner = _repeat(core, lengths[kind], each)
+    _, inner = _repeat(core, lengths[which[core.who]])
     rows = places[which[core.who]] + inner
     for i, name in enumerate(names):
         core.action[name] = core.change[name] = stacked[rows, i]
 
 
-def _repeat(core: Core, counts: IntArray, each: int) -> IntArray:
-    """Repeat every row so many times, and return 0, 1, … within each."""
-    _refuse_many(core, counts, each)
-    if (counts == 1).all():
-        return np.zeros(core.size, dtype=np.intp)
-    rows = np.repeat(np.arange(core.size), counts)
-    core.take(rows)
-    return np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-
-
-def _refuse_many(core: Core, counts: npt.NDArray[Any], each: int) -> None:
-    """Raise an error where so many rows would be too many for one person, or for all together."""
+def _repeat(core: Core, counts: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
+    """Repeat every row so many times; return which row each was, and 0, 1, … within it. Raise TooManyError for too many of one person, or of all."""
     total = counts.sum()
-    if total > MOST_ROWS or (total > each and np.bincount(core.who, counts, len(core.starts)).max() > each):
+    if total > MOST_ROWS or (total > core.most and np.bincount(core.who, counts, len(core.starts)).max() > core.most):
         raise TooManyError
+    if (counts == 1).all():
+        return np.arange(core.size), np.zeros(core.size, dtype=np.intp)
+    lengths = counts.astype(np.intp)
+    rows = np.repeat(np.arange(core.size), lengths)
+    core.take(rows)
+    return rows, np.arange(len(rows)) - (np.cumsum(lengths) - lengths)[rows]
 
 
 def _next(left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint]) -> str:
@@ -259,7 +255,7 @@ def _next(left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constra
     return min(ready, key=lambda name: (soonest[name], np.diff(part.by_name[name].range)[0], name))
 
 
-def _extend(core: Core, name: str, outside: Sequence[str], each: int, weighed: bool) -> None:
+def _extend(core: Core, name: str, outside: Sequence[str], weighed: bool) -> None:
     """Cross every row with every value that it leaves open to one feature."""
     starts, part = core.starts, core.starts.part
     feature, links = part.by_name[name], part.links.get(name, ())
@@ -268,14 +264,14 @@ def _extend(core: Core, name: str, outside: Sequence[str], each: int, weighed: b
         if weighed and listed is None and name not in starts.gone:
             listed = supported_values(feature)
         if listed is not None:
-            core.action[name] = core.change[name] = _from_list(core, name, listed, each)
+            core.action[name] = core.change[name] = _from_list(core, name, listed)
             core.keep(_moves(core, name, core.change[name]))
             return
         if not np.isfinite(starts.up[name] - starts.down[name]).all():  # without bounds, all that can be listed is what its distribution gives weight to
             raise no_weight(part.names)
-        core.change[name] = core.action[name] = _spread(core, core.each(starts.down[name]), core.each(starts.up[name]), each)
+        core.change[name] = core.action[name] = _spread(core, core.each(starts.down[name]), core.each(starts.up[name]))
         return
-    told = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
+    told = part.adds_up(name)
     if (told or part.split(name) == "guess" or listed is not None) and any(link.source in outside for link in links):
         raise DrawError(
             f"{name} is listed, hangs on a continuous source and its own action is read or weighed",
@@ -283,27 +279,27 @@ def _extend(core: Core, name: str, outside: Sequence[str], each: int, weighed: b
             remedy=f"make {name} not actionable, or drop its distribution",
         )
     if listed is not None:  # the listed values that some own action leads to
-        core.change[name] = _from_list(core, name, listed, each)
+        core.change[name] = _from_list(core, name, listed)
         own = core.action[name] = np.asarray(part._nearest_own(feature, core.x, core.action, core.change[name]))
         core.keep(np.asarray(follows(feature, links, core.x, core.action, core.change)) & _moves(core, name, own))
         return
     if told or part.split(name) == "guess" or (has_gaps(starts, name) and not any(link.source in outside for link in links)):
-        _extend_told(core, feature, told, each)
+        _extend_told(core, feature, told)
         return
     low, high = change_interval(core, name, outside)
     if feature.type == "real":  # computed from its sources
         core.change[name] = np.array(low, dtype=float)
     else:
-        core.change[name] = _spread(core, np.ceil(low - 1e-9), np.floor(high + 1e-9), each)
+        core.change[name] = _spread(core, np.ceil(low - 1e-9), np.floor(high + 1e-9))
     core.action[name] = np.zeros(core.size)
 
 
-def _extend_told(core: Core, feature: Feature, told: bool, each: int) -> None:
+def _extend_told(core: Core, feature: Feature, told: bool) -> None:
     """Cross a linked target with each of its own actions; its change follows, or is spread over what is induced."""
     starts, name, links = core.starts, feature.name, core.starts.part.links[feature.name]
-    core.action[name] = _spread(core, core.each(starts.down[name]), core.each(starts.up[name]), each)
+    core.action[name] = _spread(core, core.each(starts.down[name]), core.each(starts.up[name]))
     low, high = change_interval(core, name, own=core.action[name])
-    core.change[name] = np.array(low) if told else _spread(core, np.ceil(low - 1e-9), np.floor(high + 1e-9), each)
+    core.change[name] = np.array(low) if told else _spread(core, np.ceil(low - 1e-9), np.floor(high + 1e-9))
     core.folded |= not told
     core.keep(np.asarray(follows(feature, links, core.x, core.action, core.change)))
 
@@ -313,21 +309,16 @@ def _moves(core: Core, name: str, own: FloatArray) -> npt.NDArray[np.bool_]:
     return np.asarray(less_equal(core.each(core.starts.down[name]), own) & less_equal(own, core.each(core.starts.up[name])))
 
 
-def _from_list(core: Core, name: str, listed: FloatArray, each: int) -> FloatArray:
+def _from_list(core: Core, name: str, listed: FloatArray) -> FloatArray:
     """Repeat every row once for each listed value, and return the changes that lead there."""
-    inner = _repeat(core, np.full(core.size, len(listed), dtype=np.intp), each)
+    _, inner = _repeat(core, np.full(core.size, len(listed)))
     return np.asarray(listed[inner] - core.x[name])
 
 
-def _spread(core: Core, low: FloatArray, high: FloatArray, each: int) -> FloatArray:
+def _spread(core: Core, low: FloatArray, high: FloatArray) -> FloatArray:
     """Repeat every row once for each whole number from low to high, and return these numbers."""
-    counts = np.maximum(high - low + 1.0, 0.0)
-    _refuse_many(core, counts, each)
-    if (counts == 1).all():
-        return np.array(low, dtype=float)
-    lengths = counts.astype(np.intp)
-    begin = np.repeat(low, lengths)
-    return np.asarray(begin + _repeat(core, lengths, each))
+    rows, inner = _repeat(core, np.maximum(high - low + 1.0, 0.0))
+    return np.asarray(low[rows] + inner)
 
 
 def _settle(core: Core, waiting: Sequence[Constraint], cuts: Sequence[_Cut]) -> list[Constraint]:

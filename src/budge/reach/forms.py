@@ -19,7 +19,7 @@ FloatArray = npt.NDArray[np.float64]
 
 
 class ApartError(Exception):
-    """A constraint's rows are a list that depends on where a person stands: people must be prepared one by one."""
+    """People must be prepared one by one: rows depend on where each stands, or something would be given up for all of them together."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from budge.reach.cells import Box, Coordinate, Half, margin
 
-__all__ = ["Ladder", "Lines", "NotCountableError", "without"]
+__all__ = ["Ladder", "Lines", "MustListError", "without"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -25,7 +25,7 @@ Lines = list[tuple[FloatArray, FloatArray, bool, bool]]  # Σ c·y <= bound: coe
 LARGEST = 2.0**62
 
 
-class NotCountableError(Exception):
+class MustListError(Exception):
     """Some wide whole numbers are not an interval or a polygon given the rest; they must be listed."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -44,6 +44,10 @@ class _Group:
     count: IntArray
     pair: _Pair | None
     solved: npt.NDArray[np.bool_]  # where an equality determines the real coordinate
+
+    def at(self, rows: npt.NDArray[np.intp], number: IntArray) -> list[FloatArray]:
+        """Return the whole numbers by their joint number within each configuration."""
+        return [self.low.take(rows) + number] if self.pair is None else list(self.pair.at(rows, number))
 
 
 @dataclass(frozen=True)
@@ -70,8 +74,7 @@ class Ladder:
             if group.real is not None:
                 rows = np.arange(len(group.low))
                 for number in (0, 1, group.count - 1):
-                    own = np.clip(number, 0, np.maximum(group.count - 1, 0))
-                    known = [group.low + own] if group.pair is None else list(group.pair.at(rows, own))
+                    known = group.at(rows, np.clip(number, 0, np.maximum(group.count - 1, 0)))
                     low, high = _interval(group.lines, len(known), known, rows)
                     found |= (group.count > 0) & (high - low > 1e-12 * np.maximum(1.0, np.abs(low)))
                 if group.pair is not None:
@@ -89,7 +92,7 @@ class Ladder:
             rows = [row for row in box.coupled if names & set(row.coefficients)]
             strict = any(names & set(row.coefficients) for row in box.strict)
             if len(reals) > 1 or len(wholes) > 2 or strict or not all(row.even for row in rows):
-                raise NotCountableError(wholes)
+                raise MustListError(wholes)
             order = [*wholes, *reals]
             lines = _lines(rows, order, [(box.low[:, place[n]], box.high[:, place[n]]) for n in order], wholes)
             over = without(lines, len(wholes)) if reals else lines
@@ -112,8 +115,7 @@ class Ladder:
             own = rest
             if i < len(self.groups) - 1:
                 own, rest = rest % group.count[rows], rest // group.count[rows]
-            own = own.astype(np.int64, copy=False)
-            known = [group.low.take(rows) + own] if group.pair is None else list(group.pair.at(rows, own))
+            known = group.at(rows, own.astype(np.int64, copy=False))
             values |= dict(zip(group.wholes, known))
             if group.real is not None:
                 ends[group.real] = _interval(group.lines, len(known), known, rows)
@@ -189,7 +191,7 @@ def _counted(wholes: Sequence[str], real: str | None, lines: Lines, over: Lines,
             high = np.where((b <= slack) if short else (b < -slack), -np.inf, high)
     some = exists & (low <= high)
     if not np.isfinite(high[some] - low[some]).all():
-        raise NotCountableError(wholes)
+        raise MustListError(wholes)
     low, high = np.where(some, low, 0.0), np.where(some, high, -1.0)
     if len(wholes) == 1:
         return _Group(tuple(wholes), real, lines, low, (high - low + 1).astype(np.int64), None, solved)
@@ -231,7 +233,7 @@ class _Pair:
                 continue
             slope = c[0] / c[1]
             if slope != np.round(slope):
-                raise NotCountableError(wholes)
+                raise MustListError(wholes)
             b = np.where(some, b / c[1], 0.0)
             if c[1] > 0:
                 uppers.append((slope, _most(b, c[1], whole, short)))
@@ -256,9 +258,9 @@ class _Pair:
 
         a, z = width(first), width(last)
         if (np.abs(a) + np.abs(z)).max(initial=0) * max(length.max(initial=0), 1) * len(first) >= LARGEST:
-            raise NotCountableError(wholes)
+            raise MustListError(wholes)
         if (np.minimum(a, z) < 0).any():  # no v for some t within the ends: rows that leave no whole number between them
-            raise NotCountableError(wholes)
+            raise MustListError(wholes)
         step = np.where(length > 1, (z - a) / np.maximum(length - 1, 1), 0)
         begin, many, wide, more = (column.astype(np.int64) for column in (first, length, a, step))
         return cls(tuple(lowers), begin, many, wide, more, np.cumsum(many * wide + more * (many * (many - 1) // 2), axis=0))

@@ -266,13 +266,13 @@ class Piece:
             number += self.begin[at][:, None]  # one number for each row
             return number.ravel(), number.ravel()
         rows = self._by_weight(np.repeat(at, n), words.ravel())
-        return rows, self._within(rows, Draws.of(stream, len(at), first, n, self.region))
+        return rows, self._within(rows, Draws.of(stream, len(at), first, n if self.ladder is not None else 0, self.region))
 
     def _within(self, rows: IntArray, draws: Draws) -> npt.NDArray[Any]:
         """Return a number within each row, by words of their own."""
         rest = np.zeros(len(rows), dtype=self.counts.dtype)
         for i, group in enumerate(reversed(self.ladder.groups if self.ladder is not None else ())):
-            count, kind = group.count[rows], WITHIN + (i << 16)
+            count, kind = group.count[rows], WITHIN + (i << 12)
             rest = rest * count + below(draws.words(1, kind)[:, 0], count, draws.replaced(kind))
         return rest
 

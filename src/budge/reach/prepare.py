@@ -18,11 +18,12 @@ from budge.errors import DrawError
 from budge.expressions import Formula, Some
 from budge.features import Feature
 from budge.parts import Part
+from budge.reach.axes import is_weighed
 from budge.reach.cells import Cell, Coordinate, TooManyCellsError, both, cells_of, has_room, joined, resolve, tightened
 from budge.reach.core import MOST_ROWS, Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
 from budge.reach.fibres import not_positive
 from budge.reach.forms import ApartError, forms_of
-from budge.reach.ladder import Ladder, NotCountableError
+from budge.reach.ladder import Ladder, MustListError
 from budge.reach.large import counted, projected
 from budge.reach.piece import Checks, Piece
 from budge.reach.proposed import proposed
@@ -40,15 +41,10 @@ AT_ONCE = 4096  # people who are prepared together
 FEW_ROWS = 20_000  # configurations of one person that are listed; more are counted where they can be, and listed where not
 
 
-class _AloneError(Exception):
-    """What would be given up or approximated for several people must be decided for each of them alone."""
-
-
 def prepare(part: Part, x: Mapping[str, npt.ArrayLike], measure: str = "configuration") -> list[tuple[IntArray, Any]]:
     """Return what is needed to draw or list the part's changes: pieces, each with the places of its people."""
     pieces: list[tuple[IntArray, Any]] = []
-    everybody = Starts.of(part, {name: np.atleast_1d(np.asarray(x[name], dtype=float)) for name in part.names})
-    for people, starts in alike(everybody):
+    for people, starts in alike(Starts.of(part, x)):
         for at in range(0, len(people), AT_ONCE):
             some = slice(at, at + AT_ONCE)
             pieces += [(people[some][places], piece) for places, piece in _pieces(starts.take(some), measure)]
@@ -60,7 +56,7 @@ def _pieces(starts: Starts, measure: str) -> list[tuple[IntArray, Any]]:
     everybody = np.arange(len(starts))
     try:
         piece = _assembled(starts, measure)
-    except (TooManyError, ApartError, _AloneError):
+    except (TooManyError, ApartError):
         if len(starts) == 1:
             return [(everybody, _alone(starts, measure))]
         half = len(starts) // 2
@@ -104,9 +100,9 @@ def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = F
     while True:
         try:
             return _piece(starts, real, wide, told, measure, weighed, each)
-        except NotCountableError as error:
+        except MustListError as error:
             if len(starts) > 1:
-                raise _AloneError from error
+                raise ApartError from error
             narrowest = min(error.names, key=lambda name: (starts.up[name][0] - starts.down[name][0], name))
             wide = [name for name in wide if name != narrowest]
             told = [name for name in told if any(link.source in wide for link in starts.part.links[name])]
@@ -135,15 +131,14 @@ def _countable(starts: Starts, real: Sequence[str]) -> tuple[list[str], list[str
     part, forms = starts.part, forms_of(starts.part)
     scopes = [forms.scope(c) for c in part.constraints]
     read = set().union(*scopes) | {link.source for link in part.linkages}
-    follow = {name for name, links in part.links.items() if name in starts.still and all(link.relation == "==" and link.on_exceed != "clip" for link in links)}
+    follow = {name for name in part.links if name in starts.still and part.adds_up(name)}
     found = []
     for f in part.features:
         links = part.links.get(f.name, ())
         if f.type != "integer" or (f.distribution is not None and f.distribution.kind != "uniform"):
             continue
         if links:  # how far it goes depends on its sources: it is counted where nobody reads it
-            exact = all(link.relation == "==" and link.on_exceed != "clip" for link in links)
-            if f.name not in read and not exact and not has_gaps(starts, f.name) and not any(link.source in real for link in links):
+            if f.name not in read and not part.adds_up(f.name) and not has_gaps(starts, f.name) and not any(link.source in real for link in links):
                 found.append(f.name)
         elif f.name in starts.wide and all(set(link.targets) <= follow for link in part.linkages if link.source == f.name):
             found.append(f.name)
@@ -181,14 +176,14 @@ def _opened(core: Core, weights: FloatArray | None, real: Sequence[str], wide: S
     if wide and (len(cells) > 1 or whole or curved):
         touched = {name for c in curved for name in forms_of(part).scope(c)} if len(cells) == 1 and not whole else set(wide)
         if touched & set(wide):
-            raise NotCountableError(sorted(touched & set(wide)))
+            raise MustListError(sorted(touched & set(wide)))
     coordinates, thinned = _densities(view, cells)
     boxes = tuple(tightened(cell, coordinates) for cell in cells)
     ladder = Ladder.of(boxes[0], coordinates) if wide else None
     if ladder is not None and ladder.reals and (measure == "volume" or thinned or curved):
-        raise NotCountableError(wide)
+        raise MustListError(wide)
     if ladder is not None and ladder.counts.dtype == object and len(starts) > 1:  # beyond int64 together: each alone
-        raise _AloneError
+        raise ApartError
     return Piece(
         names=part.names, people=len(starts), who=core.who, changes=core.change, measure=measure, weights=weights,
         forms={name: view.symbols["change", name] for name in outside}, stops=view.stops, coordinates=tuple(coordinates), boxes=boxes, ladder=ladder,
@@ -204,7 +199,7 @@ def _refuse_hanging(core: Core, real: Sequence[str], wide: Sequence[str]) -> Non
     if not core.folded or not hangs:
         return
     if not set(hangs) & set(real):  # whole numbers can be listed instead
-        raise NotCountableError(hangs)
+        raise MustListError(hangs)
     raise DrawError(
         "a continuous feature hangs on an own action that its change does not tell",
         where=f"part {', '.join(part.names)}",
@@ -216,10 +211,9 @@ def _weights(core: Core) -> FloatArray | None:
     """Return the product of the densities of the discrete features' distributions."""
     weights = None
     for f in core.starts.part.features:
-        if f.distribution is None or f.distribution.kind == "uniform" or f.name not in core.change:
+        if f.name not in core.change or not is_weighed(f, float(core.starts.x[f.name][0])):
             continue
-        if f.name in core.starts.gone or (f.type == "real" and listed_values(f) is None):
-            continue
+        assert f.distribution is not None
         values = core.x[f.name] + core.change[f.name]
         if f.distribution.kind == "log" and (values <= 0).any():
             raise not_positive(f.name, float(values.min()))
@@ -265,7 +259,7 @@ def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint
         if 0 < len(split) <= MOST_CELLS:
             cells = split
         elif len(core.starts) > 1:
-            raise _AloneError
+            raise ApartError
         elif source is None:
             whole = True
         else:
@@ -278,7 +272,7 @@ def _densities(view: View, cells: Sequence[Cell]) -> tuple[list[Coordinate], lis
     part = view.core.starts.part
     uneven = [f for f in part.features if f.name in view.real and f.distribution is not None and f.distribution.kind == "log"]
     if len(cells) > 1 and len(view.core.starts) > 1 and uneven:
-        raise _AloneError
+        raise ApartError
     joint = {name for cell in cells for row in cell.rows for name in row.coefficients if len(row.coefficients) > 1}
     alone = [f.name for f in uneven if f.name not in joint and f.name not in part.links and len(cells) == 1]
     placed = [

@@ -33,7 +33,7 @@ class Starts:
     up: Mapping[str, FloatArray]
 
     @classmethod
-    def of(cls, part: Part, x: Mapping[str, FloatArray]) -> Starts:
+    def of(cls, part: Part, x: Mapping[str, npt.ArrayLike]) -> Starts:
         """Return these people; nothing is said yet about who stands alike."""
         columns = {name: np.atleast_1d(np.asarray(x[name], dtype=float)) for name in part.names}
         moves = {f.name: f.moves(columns[f.name]) for f in part.features}

@@ -46,9 +46,7 @@ class View:
             elif name not in part.links:
                 own = view._coordinate(name, core.each(starts.down[name]), core.each(starts.up[name]), name in wide)
                 view.symbols["action", name] = view.symbols["change", name] = own
-            elif all(link.relation == "==" and link.on_exceed != "clip" for link in part.links[name]) or (
-                not clauses and name in real and is_computed(starts, name)
-            ):
+            elif part.adds_up(name) or (not clauses and name in real and is_computed(starts, name)):
                 view._add_told(name)
             else:
                 view._add_open(name, name in wide)
