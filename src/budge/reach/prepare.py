@@ -94,18 +94,29 @@ def _alone(starts: Starts, measure: str) -> Any:
 
 
 def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = FEW_ROWS) -> Piece:
-    """Return the part made ready; wide whole numbers that cannot be counted are listed, the narrowest first."""
-    real = _real(starts)
+    """Return configurations and what they leave open; wide whole numbers that cannot be counted are listed, the narrowest first.
+
+    With `weighed`, what the distributions give no weight to is left out.
+    """
+    part, real = starts.part, _real(starts)
     wide, told = _countable(starts, real)
     while True:
+        outside = (*real, *wide, *told)
+        core = build_core(starts, outside, each=each, weighed=weighed)
+        weights = _weights(core)
+        if weighed and weights is not None:
+            core.take(weights > 0)
+            weights = weights[weights > 0]
+        if not outside or not core.size:
+            return Piece(part.names, len(starts), core.who, {**{name: np.zeros(0) for name in outside}, **core.change}, measure, weights)
         try:
-            return _piece(starts, real, wide, told, measure, weighed, each)
+            return _opened(core, weights, real, wide, outside, measure)
         except MustListError as error:
             if len(starts) > 1:
                 raise ApartError from error
             narrowest = min(error.names, key=lambda name: (starts.up[name][0] - starts.down[name][0], name))
             wide = [name for name in wide if name != narrowest]
-            told = [name for name in told if any(link.source in wide for link in starts.part.links[name])]
+            told = [name for name in told if any(link.source in wide for link in part.links[name])]
 
 
 def _real(starts: Starts) -> list[str]:
@@ -152,19 +163,6 @@ def _countable(starts: Starts, real: Sequence[str]) -> tuple[list[str], list[str
             chosen.append(name)
     told = [name for name in part.order if name in follow and any(link.source in chosen for link in part.links[name])]
     return sorted(chosen), told
-
-
-def _piece(starts: Starts, real: Sequence[str], wide: Sequence[str], told: Sequence[str], measure: str, weighed: bool, each: int) -> Piece:
-    """Return configurations and what they leave open. With `weighed`, what the distributions give no weight to is left out."""
-    part, outside = starts.part, (*real, *wide, *told)
-    core = build_core(starts, outside, each=each, weighed=weighed)
-    weights = _weights(core)
-    if weighed and weights is not None:
-        core.take(weights > 0)
-        weights = weights[weights > 0]
-    if not outside or not core.size:
-        return Piece(part.names, len(starts), core.who, {**{name: np.zeros(0) for name in outside}, **core.change}, measure, weights)
-    return _opened(core, weights, real, wide, outside, measure)
 
 
 def _opened(core: Core, weights: FloatArray | None, real: Sequence[str], wide: Sequence[str], outside: Sequence[str], measure: str) -> Piece:
