@@ -43,6 +43,18 @@ def rows_of(d: int, k: int) -> tuple[object, dict[str, float]]:
     return InteractionModel([real(n, 1.0) for n in names], rows), dict.fromkeys(names, 0.0)
 
 
+def moves(d: int, side: float, limit: float, rows: bool = False) -> tuple[object, dict[str, float]]:
+    """A total of absolute moves, from starts that are not in the middle of their bounds."""
+    from budge import InteractionModel
+    from budge.constraints import LinearConstraint, Rule
+
+    names = [f"r{i}" for i in range(d)]
+    constraints: list[object] = [Rule(" + ".join(f"{1 + i % 3} * abs(action.{n})" for i, n in enumerate(names)) + f" <= {limit}")]
+    if rows:
+        constraints.append(LinearConstraint(dict.fromkeys(names, 1.0), ">=", 0.1))
+    return InteractionModel([real(n, 2 * side, -side) for n in names], constraints), dict.fromkeys(names, 0.1)  # type: ignore[arg-type]
+
+
 def mixed(binaries: int, whole: int, reals: int, total: float) -> tuple[object, dict[str, float]]:
     from budge import Feature, InteractionModel
     from budge.constraints import LinearConstraint
@@ -66,6 +78,11 @@ CASES = {
     "10 reals under 3 rows": (lambda: rows_of(10, 3), 1.0),
     "50 reals under 3 rows": (lambda: rows_of(50, 3), 1.0),
     "50 reals under 8 rows": (lambda: rows_of(50, 8), 1.0),
+    "9 absolute moves": (lambda: moves(9, 10.0, 5.0), 1.0),
+    "50 absolute moves": (lambda: moves(50, 10.0, 5.0), 1.0),
+    "50 absolute moves, bounds that cut": (lambda: moves(50, 0.5, 20.0), 1.0),
+    "200 absolute moves, bounds that cut": (lambda: moves(200, 0.5, 80.0), 1.0),
+    "20 absolute moves and a row": (lambda: moves(20, 1.0, 5.0, rows=True), 1.0),
     "10 binaries and 6 reals under one budget": (lambda: mixed(10, 0, 6, 25.0), 1.0),
     "2 integers 0..300 and 3 reals under one budget": (lambda: mixed(0, 2, 3, 900.0), 3.0),
 }

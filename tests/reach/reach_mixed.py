@@ -223,6 +223,32 @@ class Builder:
             self.rule("curved", names, Rule(f"{text} >= {limit - 0.4}"), lambda v, a: value(v[u], v[v_]) >= limit - 0.4)
         return True
 
+    def total(self) -> bool:
+        """A total of absolute distances, or of what exceeds something, from where people stand or from anywhere."""
+        rng = self.rng
+        names = some(rng, self.reals, 1, 4) + some(rng, self.wholes, 0, 2)
+        if len(names) < 2:
+            return False
+        at, kind = self.point(), str(rng.choice(["abs", "abs", "max", "skew"]))
+        middle = {n: self.start(n) if rng.random() < 0.5 else round(float(at[n][0]), 6) for n in names}
+        factor = {n: 1.0 if rng.random() < 0.4 else number(rng, 0.3, 2) for n in names}
+        lean = {n: number(rng, -0.9, 0.9) if kind == "skew" else 0.0 for n in names}
+
+        def value(v: Mapping[str, FloatArray]) -> FloatArray:
+            gaps = {n: v[n] - middle[n] for n in names}
+            one = (lambda g: np.maximum(g, 0.0)) if kind == "max" else np.abs
+            return np.asarray(sum(factor[n] * (one(gap) + lean[n] * gap) for n, gap in gaps.items()))
+
+        aim = self.point()
+        limit = float(value(aim)[0]) + number(rng, 0.0, 0.4)
+        texts = []
+        for n in names:
+            gap = f"({n} - {middle[n]})"
+            texts.append({"abs": f"{factor[n]} * abs{gap}", "max": f"max({gap} * {factor[n]}, 0)"}.get(kind, f"{factor[n]} * (abs{gap} + {lean[n]} * {gap})"))
+        text = " + ".join(texts)
+        self.rule("total", names, Rule(f"{text} <= {limit}" if rng.integers(2) else f"{limit} > {text}"), lambda v, a: value(v) <= limit)
+        return True
+
     def predicate(self) -> bool:
         names = some(self.rng, self.reals, 1, 2) + some(self.rng, self.wholes, 0, 1)
         ways = {n: number(self.rng, 0.5, 2) for n in names}
@@ -598,7 +624,7 @@ class Oracle:
         return {name: rows[at, j] for j, name in enumerate(self.b.listed)}
 
 
-RULES = ("linear", "linear", "curved", "predicate", "if_then", "if_then", "either", "switch", "link", "link", "shares", "one_hot", "effect")
+RULES = ("linear", "linear", "total", "curved", "predicate", "if_then", "if_then", "either", "switch", "link", "link", "shares", "one_hot", "effect")
 
 
 def small(rng: np.random.Generator) -> Law:
@@ -839,8 +865,8 @@ def dirichlet(n: int, d: int, rng: np.random.Generator) -> FloatArray:
 
 def high(rng: np.random.Generator) -> Law:
     """Budgets, shares and totals of absolute moves over 5 to 30 reals, beside a whole number that sets the limit."""
-    kind = str(rng.choice(["budget", "shares", "capped", "cut", "two", "overlap", "box", "absolute"]))
-    d = int(rng.integers(5, 31)) if kind in ("budget", "shares", "capped", "two") else int(rng.integers(5, 9 if kind != "absolute" else 7))
+    kind = str(rng.choice(["budget", "shares", "capped", "cut", "two", "overlap", "box", "absolute", "moves"]))
+    d = int(rng.integers(5, 31)) if kind in ("budget", "shares", "capped", "two", "absolute") else int(rng.integers(5, 9))
     names = [f"y{i:02d}" for i in range(d)]
     low = rng.uniform(0, 0.2, d).round(6)
     slope = np.ones(d) if rng.random() < 0.5 else rng.uniform(0.5, 2, d).round(6)
@@ -863,10 +889,19 @@ def high(rng: np.random.Generator) -> Law:
             high_ = low + 1.5 * most / slope
         top = high_
         accept = lambda y, k: (y <= top).all(axis=1)  # noqa: E731
-    if kind == "absolute":
-        low, high_ = np.full(d, -most - 0.1), np.full(d, most + 0.1)
-        start = np.zeros(d)
-        text = " + ".join(f"abs(action.{n})" for n in names)
+    rising = np.zeros(d, dtype=bool)  # who may only increase
+    if kind in ("absolute", "moves"):
+        start = rng.uniform(-1, 1, d).round(6)
+        low, high_ = start - (most + 0.1) / slope, start + (most + 0.1) / slope
+        rising = rng.random(d) < 0.3
+        if kind == "moves":  # bounds that cut, and perhaps another row
+            low, high_ = start - rng.uniform(0.2, 1.2, d).round(6) * base / slope, start + rng.uniform(0.2, 1.2, d).round(6) * base / slope
+            other = rng.normal(size=d).round(6) * (rng.random() < 0.5)
+            far = float(other @ start) + number(rng, 0.1, 0.5)
+            accept = lambda y, k: ((y >= low) & (y <= high_)).all(axis=1) & (y @ other <= far)  # noqa: E731
+            if other.any():
+                constraints.append(LinearConstraint({n: float(c) for n, c in zip(names, other)}, "<=", far))
+        text = " + ".join(f"{c} * abs(action.{n})" for n, c in terms.items())
         constraints.append(Rule(f"{text} <= {base} + {step} * k"))
     else:
         constraints.append(LinearConstraint(terms | {"k": -step}, "==" if equal else "<=", limit))
@@ -892,6 +927,7 @@ def high(rng: np.random.Generator) -> Law:
     features = [*(Feature(n, "real", bounds=(float(a), float(b))) for n, a, b in zip(names, low, high_)), Feature("k", "integer", bounds=(0, max(ks, 1)))]
     if ks == 0:
         features[-1] = features[-1].but(max_increase=0)
+    features = [f.but(direction="increase") if up else f for f, up in zip(features, [*rising, False])]
     features = [features[i] for i in rng.permutation(len(features))]
     place = {f.name: j for j, f in enumerate(features)}
 
@@ -905,8 +941,9 @@ def high(rng: np.random.Generator) -> Law:
             v = np.hstack([dirichlet(n, half + 1, rng)[:, :half], dirichlet(n, d - half + 1, rng)[:, : d - half]]) * total
             return low + v / first, np.ones(n, dtype=bool)
         v = dirichlet(n, d + (not equal), rng)[:, :d] * total
-        if kind == "absolute":
-            return v * rng.choice([-1, 1], v.shape), np.ones(n, dtype=bool)
+        if kind in ("absolute", "moves"):
+            y = start + v * np.where(rising, 1, rng.choice([-1, 1], v.shape)) / first
+            return y, accept(y, k)
         y = low + v / first
         return y, accept(y, k)
 

@@ -24,7 +24,7 @@ from budge.reach.accept import Words, first_accepted, fixed_words
 from budge.reach.polytope import Hull, Polytopes
 from budge.reach.room import Rooms
 from budge.reach.streams import unit
-from budge.reach.tilted import Side, Span, Tilted, tilted
+from budge.reach.tilted import Axis, Side, Tilted, tilted
 
 ALPHA = 1e-5
 NONE = np.zeros(0)
@@ -238,8 +238,9 @@ def test_tilted_proposals_agree_with_triangulations() -> None:
         assert hull is not None
         if hull.dimension != d - same:
             continue
-        rows = [Side(dict(enumerate(row.tolist())), float(most)) for row, most in zip(slope, limit)]
-        made = tilted({j: Span(float(low[j]), float(high[j])) for j in range(d)}, rows[same:], rows[:same])
+        axes = {j: Axis.span(float(low[j]), float(high[j])) for j in range(d)}
+        rows = [Side({j: axes[j].term(c) for j, c in enumerate(row.tolist())}, float(most)) for row, most in zip(slope, limit)]
+        made = tilted(axes, rows[same:], rows[:same])
         if made.acceptance < 2.0**-11:
             continue
         assert made.log_volume(dict.fromkeys(range(d), 1.0)) == pytest.approx(hull.log_volume, abs=0.35)  # an estimate from 256 hits

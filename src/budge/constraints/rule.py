@@ -12,7 +12,7 @@ import numpy as np
 from budge.constraints._conditions import condition_problems, environment
 from budge.constraints.base import BoolArray, Constraint, Example, FloatArray, Values
 from budge.errors import ExpressionError, Problem
-from budge.expressions import Expression, Formula, Var, parse
+from budge.expressions import Expression, Formula, Total, Var, parse
 from budge.features import Feature
 
 __all__ = ["Rule"]
@@ -67,6 +67,10 @@ class Rule(Constraint):
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         given = {**{("before", name): value for name, value in x.items()}, **(known or {})}
         return self.bound.formula(given)
+
+    def total(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Total | None:
+        """Return the rule as a total of absolute values that is at most something; None if it is not that."""
+        return self.bound.total({**{("before", name): value for name, value in x.items()}, **(known or {})})
 
     def to_spec(self) -> dict[str, Any]:
         return {self.kind: self.expression} if self.name is None else super().to_spec()

@@ -11,7 +11,7 @@ Examples
 
 from .evaluate import Env
 from .expression import Expression, parse
-from .formulas import All, Formula, OneOf, Row, Some, Truth, all_of, formula_vars, holds, negate, some_of, substitute
+from .formulas import All, Formula, OneOf, Row, Some, Total, Truth, all_of, formula_vars, holds, negate, some_of, substitute
 from .levels import Levels
 from .linear import Linear
 from .nodes import LAYERS, Var, quote
@@ -30,6 +30,7 @@ __all__ = [
     "OneOf",
     "Row",
     "Some",
+    "Total",
     "Truth",
     "Var",
     "all_of",

@@ -14,7 +14,7 @@ from budge.errors import ExpressionError, Problem
 
 from .check import problems_of
 from .evaluate import Env, Evaluation, is_random, variables
-from .formulas import Formula
+from .formulas import Formula, Total
 from .grammar import read
 from .levels import NO_LEVELS, Levels, Yield, levels_of, resolve, yielded
 from .linear import Linear
@@ -94,6 +94,11 @@ class Expression:
         """Whether a string stands in the expression."""
         return any(isinstance(node, Text) for node in walk(self.node))
 
+    @cached_property
+    def calls(self) -> frozenset[str]:
+        """The functions that the expression calls."""
+        return frozenset(node.function for node in walk(self.node) if isinstance(node, Call))
+
     def evaluate(
         self,
         env: Env,
@@ -160,6 +165,10 @@ class Expression:
     def formula(self, known: Env, *, levels: Levels = NO_LEVELS) -> Formula | None:
         """The condition in rows, All and Some, over the variables that are not known; none if it has no such shape."""
         return Partial(known).formula(self._resolved(levels))
+
+    def total(self, known: Env) -> Total | None:
+        """The condition as a total of absolute values that is at most something; none if it is not that."""
+        return Partial(known).total(self.node)
 
     def range(
         self, bounds: Mapping[Var, tuple[float, float]], *, levels: Levels = NO_LEVELS, result: str | None = None

@@ -23,6 +23,7 @@ __all__ = [
     "OneOf",
     "Row",
     "Some",
+    "Total",
     "Truth",
     "all_of",
     "formula_vars",
@@ -96,6 +97,16 @@ class OneOf:
         return isinstance(other, OneOf) and self.vars == other.vars and np.array_equal(self.table, other.table)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Total:
+    """``linear + Σ |part| relation 0``, with relation ``<=`` or ``<``; as rows, which are two to the power of the parts, only where they are few."""
+
+    linear: Linear
+    parts: tuple[Linear, ...]
+    relation: str
+    rows: Formula | None
 
 
 Formula = Row | All | Some | Truth | OneOf

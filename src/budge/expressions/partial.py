@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, is_random, variables
-from .formulas import All, Formula, OneOf, Some, Truth, all_of, negate, row, some_of
+from .formulas import All, Formula, OneOf, Some, Total, Truth, all_of, negate, row, some_of
 from .linear import Linear
 from .memo import once
 from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
@@ -27,8 +27,10 @@ __all__ = ["MAX_CASES", "Partial"]
 MAX_CASES = 64
 MAX_ROWS = 2000  # a formula beyond this size is checked by evaluation instead
 Case = tuple[Formula, Linear]
+Bent = tuple[Linear, list[tuple[int, Linear]]]  # a form, and absolute values of forms with their signs
 Pieces = tuple[str, list[Linear]]  # "=" and one form, or "max"/"min" and several
 YES = Truth(True)
+FLIP_SIDES = {">=": "<=", ">": "<"}
 
 
 class Partial:
@@ -172,6 +174,52 @@ class Partial:
             case _:
                 return None
 
+    def total(self, node: Node) -> Total | None:
+        """A comparison as a total of absolute values that is at most something, if it is one."""
+        if self.is_known(node) or not isinstance(node, Compare) or len(node.rest) != 1:
+            return None
+        relation, right = node.rest[0]
+        found = self.bent(Sum(node.first, (("-", right),)))
+        if found is not None and relation in (">=", ">"):
+            found, relation = _scale_bent(found, -1.0), FLIP_SIDES[relation]
+        if found is None or relation not in ("<=", "<") or not found[1] or any(sign < 0 for sign, _ in found[1]):
+            return None
+        return Total(found[0], tuple(form for _, form in found[1]), relation, self.formula(node))
+
+    def bent(self, node: Node) -> Bent | None:
+        """The node as a linear form plus signed absolute values of forms."""
+        linear = self.linear(node)
+        if linear is not None:
+            return (linear, []) if linear.is_finite else None
+        match node:
+            case Negate(operand):
+                return _scale_bent(self.bent(operand), -1.0)
+            case Sum(first, rest):
+                total = self.bent(first)
+                for operator, operand in rest:
+                    other = _scale_bent(self.bent(operand), 1.0 if operator == "+" else -1.0)
+                    total = None if total is None or other is None else (total[0] + other[0], total[1] + other[1])
+                return total
+            case Product(first, rest):
+                total = self.bent(first)
+                for operator, operand in rest:
+                    other = self.bent(operand)
+                    if operator == "*" and total is not None and not total[0].vars and not total[1]:
+                        total, other = other, total
+                    if other is None or other[0].vars or other[1] or not _usable(operator, other[0].const):
+                        return None
+                    total = _scale_bent(total, other[0].const if operator == "*" else np.divide(1.0, other[0].const))
+                return total
+            case Call("abs", (operand,)):
+                return self.bent(Call("max", (operand, Negate(operand))))
+            case Call(("min" | "max") as kind, (a, b)):  # half the sum, and half the distance
+                left, right = self.linear(a), self.linear(b)
+                if left is None or right is None or not left.is_finite or not right.is_finite:
+                    return None
+                return (left + right) * 0.5, [(1 if kind == "max" else -1, (left - right) * 0.5)]
+            case _:
+                return None
+
     @once
     def cases(self, node: Node, whole: bool = False) -> list[Case] | None:
         """The node as linear forms, each with the condition under which it applies; `whole`: they are whole numbers."""
@@ -256,6 +304,13 @@ def _compare_pieces(relation: str, kind: str, forms: list[Linear], right: Linear
         return some_of([_compare_pieces(r, kind, forms, right, whole) for r in ("<", ">")])
     rows = [row(form, relation, right, whole=whole) for form in forms]
     return all_of(rows) if (kind == "max") is (relation[0] == "<") else some_of(rows)
+
+
+def _scale_bent(found: Bent | None, factor: npt.ArrayLike) -> Bent | None:
+    if found is None or not (np.all(np.greater_equal(factor, 0)) or np.all(np.less_equal(factor, 0))):
+        return None
+    turn = -1 if np.any(np.less(factor, 0)) else 1
+    return found[0] * factor, [(turn * sign, form * factor) for sign, form in found[1]]
 
 
 def _scale_pieces(pieces: Pieces | None, factor: npt.ArrayLike) -> Pieces | None:

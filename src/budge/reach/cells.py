@@ -8,12 +8,13 @@ configuration switch rows on and off; conditions that are not split the fibre in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Truth, Var, compare, negate
+from budge.expressions import All, Formula, Linear, OneOf, Row, Some, Total, Truth, Var, compare, negate
 from budge.expressions.tolerance import round_down, round_up
 
 __all__ = ["Box", "Cell", "Coordinate", "Half", "TooManyCellsError", "both", "cells_of", "has_room", "joined", "margin", "resolve", "tightened"]
@@ -48,6 +49,19 @@ class Half:
     active: BoolArray
     even: bool = False  # whether the coefficients are the same for every configuration, by how the row is written
     whole: bool = False  # every term and the constant are whole numbers
+    bends: Mapping[str, tuple[FloatArray, FloatArray]] = field(default_factory=dict)  # factor and place of |coordinate - place|, each (m,)
+
+    def uses(self, name: str) -> BoolArray:
+        """Return where a coordinate enters."""
+        return np.asarray((self.coefficients[name] != 0) | (name in self.bends))
+
+    def term(self, name: str, value: FloatArray | float) -> FloatArray:
+        """Return what a value of a coordinate adds."""
+        added = self.coefficients[name] * value
+        if name in self.bends:
+            factor, at = self.bends[name]
+            added = added + factor * np.abs(value - at)
+        return np.asarray(added)
 
 
 @dataclass(frozen=True)
@@ -58,17 +72,24 @@ class Cell:
     rows: tuple[Half, ...] = ()
 
 
-def resolve(formula: Formula, known: Mapping[Var, FloatArray | float], symbols: Mapping[Var, Linear]) -> Formula:
+F = TypeVar("F", Formula, Formula | Total)
+
+
+def resolve(formula: F, known: Mapping[Var, FloatArray | float], symbols: Mapping[Var, Linear]) -> F:
     """The formula over coordinates only: known values put in, features written as forms in the coordinates."""
+
+    def put(linear: Linear) -> Linear:
+        form = Linear({}, linear.const)
+        for var, c in linear.terms.items():
+            form = form + (symbols[var] * c if var in symbols else np.multiply(c, known[var]))
+        return form
+
     match formula:
         case Row(linear, relation):
-            form = Linear({}, linear.const)
-            for var, c in linear.terms.items():
-                if var in symbols:
-                    form = form + symbols[var] * c
-                else:
-                    form = form + np.multiply(c, known[var])
-            return Row(form, relation, whole=formula.whole)
+            return Row(put(linear), relation, whole=formula.whole)
+        case Total(linear, parts, relation, rows):
+            within = None if rows is None else resolve(rows, known, symbols)
+            return Total(put(linear), tuple(put(part) for part in parts), relation, within)  # type: ignore[return-value]
         case All(parts):
             return All(tuple(resolve(p, known, symbols) for p in parts))
         case Some(parts):
@@ -79,13 +100,20 @@ def resolve(formula: Formula, known: Mapping[Var, FloatArray | float], symbols: 
     return formula
 
 
-def cells_of(formula: Formula, m: int, whole: Sequence[str] = ()) -> list[Cell]:
+def cells_of(formula: Formula | Total, m: int, whole: Sequence[str] = ()) -> list[Cell]:
     """The formula as disjoint cells, one list for all m configurations (disjoint up to measure zero)."""
     match formula:
         case Truth(value):
             return [Cell(np.array(np.broadcast_to(value, (m,))))]
         case Row():
             return _row_cells(formula, m, whole)
+        case Total(rows=rows):
+            bent = _bent(formula, m, whole)
+            if bent is not None:
+                return [bent]
+            if rows is None:
+                raise TooManyCellsError
+            return cells_of(rows, m, whole)
         case All(parts):
             result = [Cell(np.ones(m, dtype=bool))]
             for part in parts:
@@ -133,8 +161,8 @@ def _is_open(formula: Formula) -> bool:
 
 
 def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
-    coefficients = {name: np.array(np.broadcast_to(np.asarray(c, dtype=float), (m,))) for (_, name), c in row.linear.terms.items()}
-    constant = np.array(np.broadcast_to(np.asarray(row.linear.const, dtype=float), (m,)))
+    coefficients = {name: _column(c, m) for (_, name), c in row.linear.terms.items()}
+    constant = _column(row.linear.const, m)
     used = np.zeros(m, dtype=bool)
     for c in coefficients.values():
         used |= c != 0
@@ -149,6 +177,29 @@ def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
     even = all(np.ndim(c) == 0 for c in row.linear.terms.values())
     half = Half({name: sign * c for name, c in coefficients.items()}, sign * constant, relation, used, even, row.whole)
     return [Cell(exists, (half,) if used.any() else ())]
+
+
+def _bent(total: Total, m: int, whole: Sequence[str]) -> Cell | None:
+    """Return a total of absolute values as one row; None where one of them has several coordinates, or is not the steepest in its coordinate."""
+    form, bends = total.linear, dict[str, tuple[FloatArray, FloatArray]]()
+    for part in total.parts:
+        if not part.terms:
+            form = form + np.abs(part.const)
+            continue
+        (_, name), slope = next(iter(part.terms.items()))
+        if len(part.terms) > 1 or name in bends or np.any(np.equal(slope, 0)):
+            return None
+        bends[name] = (_column(np.abs(slope), m), _column(-np.divide(part.const, slope), m))
+    slopes = {name: _column(0.0, m) for name in bends} | {name: _column(c, m) for (_, name), c in form.terms.items()}
+    steep = any((np.abs(slopes[name]) > factor * (1 + 1e-12)).any() for name, (factor, _) in bends.items())
+    if len(bends) < 2 or steep or slopes.keys() & set(whole):
+        return None
+    everywhere = np.ones(m, dtype=bool)
+    return Cell(everywhere, (Half(slopes, _column(form.const, m), total.relation, everywhere, bends=bends),))
+
+
+def _column(value: npt.ArrayLike, m: int) -> FloatArray:
+    return np.array(np.broadcast_to(np.asarray(value, dtype=float), (m,)))
 
 
 def both(a: Cell, b: Cell) -> Cell | None:
@@ -209,8 +260,8 @@ def tightened(cell: Cell, coordinates: Sequence[Coordinate]) -> Box:
         if row.relation == "!=":
             continue
         several = np.zeros(len(exists), dtype=np.intp)
-        for c in row.coefficients.values():
-            several += c != 0
+        for name in row.coefficients:
+            several += row.uses(name)
         joint = row.active & (several > 1)
         if joint.any():
             coupled.append(replace(row, active=joint))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -64,19 +64,25 @@ class Fibres:
     def _blocked(self, row: Half, box: Box, joints: Sequence[Joint], joined: BoolArray, exists: BoolArray) -> BoolArray:
         """Return where a row that leaves out a boundary leaves out all that there is: nothing in it can vary."""
         value, asked = row.constant.copy(), row.active & exists
-        slopes = np.zeros(box.low.shape)
+        slopes, used = np.zeros(box.low.shape), np.zeros(box.low.shape, dtype=bool)
         for name, c in row.coefficients.items():
-            slopes[:, self.names.index(name)] = c
-        for j in np.flatnonzero(slopes.any(axis=0)):
-            value = np.where(joined[:, j], value, value + slopes[:, j] * (box.low[:, j] + box.high[:, j]) / 2)
-            asked &= joined[:, j] | (slopes[:, j] == 0) | ~self._wide(box, int(j))
+            j = self.names.index(name)
+            slopes[:, j], used[:, j] = c, row.uses(name)
+            value = np.where(joined[:, j], value, value + row.term(name, (box.low[:, j] + box.high[:, j]) / 2))
+            asked &= joined[:, j] | ~used[:, j] | ~self._wide(box, j)
         for joint in joints:
             mine = slopes[np.ix_(joint.rows, joint.places)]
-            for at in np.flatnonzero(asked[joint.rows] & mine.any(axis=1)).tolist():
-                found = joint.shape.value(at, mine[at])
+            for at in np.flatnonzero(asked[joint.rows] & used[np.ix_(joint.rows, joint.places)].any(axis=1)).tolist():
+                found = self._bent_value(row, joint, at) if row.bends else joint.shape.value(at, mine[at])
                 asked[joint.rows[at]] = found is not None
                 value[joint.rows[at]] += found or 0.0
         return np.asarray(asked & ~compare(row.relation, value, 0.0))
+
+    def _bent_value(self, row: Half, joint: Joint, at: int) -> float | None:
+        """Return what coordinates add to a row that is not linear, where none of them varies; else None."""
+        point = {self.names[j]: value for j, value in zip(joint.places, joint.point(at).tolist()) if self.names[j] in row.coefficients}
+        found = sum(float(row.term(name, value)[joint.rows[at]]) for name, value in point.items())
+        return None if np.isnan(found) else found
 
     @staticmethod
     def _wide(box: Box, j: int) -> BoolArray:
@@ -288,11 +294,11 @@ def _joints(box: Box, names: Sequence[str], who: IntArray, label: str) -> list[J
     live = [(row, row.active & box.exists & _cuts(row, box, names)) for row in box.coupled]
     if not live:
         return []
-    which, first = distinct(np.packbits([on & (c != 0) for row, on in live for c in row.coefficients.values()], axis=0).T)
+    which, first = distinct(np.packbits([on & row.uses(name) for row, on in live for name in row.coefficients], axis=0).T)
     found = []
     for group, at in enumerate(first.tolist()):
         rows = np.flatnonzero((which == group) & box.exists)
-        used = [(row, {name for name, c in row.coefficients.items() if c[at] != 0}) for row, on in live if on[at]]
+        used = [(row, {name for name in row.coefficients if row.uses(name)[at]}) for row, on in live if on[at]]
         for number, (scope, some) in enumerate(_components(used)):
             places = np.array([j for j, name in enumerate(names) if name in scope], dtype=np.intp)
             owner = who[rows] if len(some) > 1 else np.zeros(len(rows))
@@ -304,9 +310,9 @@ def _joints(box: Box, names: Sequence[str], who: IntArray, label: str) -> list[J
 def _cuts(row: Half, box: Box, names: Sequence[str]) -> BoolArray:
     """Return where a row leaves out some of the box."""
     most = row.constant.copy()
-    for name, c in row.coefficients.items():
+    for name in row.coefficients:
         j = names.index(name)
-        most += np.maximum(c * box.low[:, j], c * box.high[:, j])
+        most += np.maximum(row.term(name, box.low[:, j]), row.term(name, box.high[:, j]))
     return np.asarray((most > 0) | (row.relation == "=="))
 
 
@@ -323,14 +329,19 @@ def _components(rows: Sequence[tuple[Half, set[str]]]) -> list[tuple[set[str], l
 def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, names: Sequence[str], label: str) -> Rooms | Polytopes | Hulls:
     """Return what some rows leave open to the coordinates in some places, in some configurations."""
     low, high = box.low[np.ix_(rows, places)], box.high[np.ix_(rows, places)]
-    equal = np.array([row.relation == "==" for row in halves])
     nothing = np.zeros(len(halves[0].constant))
-    slopes = np.stack([[row.coefficients.get(names[j], nothing)[rows] for j in places] for row in halves]).transpose(2, 0, 1)
+
+    def table(column: Callable[[Half, str], FloatArray]) -> FloatArray:
+        return np.stack([[column(row, names[j])[rows] for j in places] for row in halves]).transpose(2, 0, 1)
+
+    slopes = table(lambda row, name: row.coefficients.get(name, nothing))
+    bend, at = (table(lambda row, name, i=i: row.bends.get(name, (nothing, nothing))[i]) for i in range(2))  # type: ignore[misc]
     limits = np.stack([-row.constant[rows] for row in halves], axis=1)
+    equal = np.array([row.relation == "==" for row in halves])
     if len(equal) == 1:
-        return Rooms(low, high, slopes[:, 0], limits[:, 0], bool(equal[0]))
+        return Rooms(low, high, slopes[:, 0], limits[:, 0], bool(equal[0]), *((bend[:, 0], at[:, 0]) if bend.any() else ()))
     k = len(places)
     if all(row.even for row in halves) and Polytopes.fits(int((~equal).sum()) + 2 * k, k - int(equal.sum())):
         A, B = np.vstack([slopes[0, ~equal], np.eye(k), -np.eye(k)]), np.hstack([limits[:, ~equal], high, -low])
         return Polytopes(A, B, slopes[0, equal], limits[:, equal])
-    return Hulls(slopes, limits, equal, low, high, label)
+    return Hulls(slopes, limits, equal, low, high, label, bend, at)

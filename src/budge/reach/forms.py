@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstraint, OneHot, Rule, Switch
-from budge.expressions import Formula, Row, Var
+from budge.expressions import Formula, Row, Total, Var
 from budge.parts import Part
 
 __all__ = ["ApartError", "Forms", "LinearRow", "forms_of"]
@@ -62,18 +62,29 @@ class Forms:
         self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None
     ) -> Formula | None:
         """The constraint as rows at x (one start, or one for each row); None where it is not linear even with what is known put in."""
-        fixed, scope = self._fixed.get(id(constraint)), self.scope(constraint)
-        # a missing value is known: a comparison with it is not true, and neither is its opposite
-        gone = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
+        fixed = self._fixed.get(id(constraint))
+        here, given, gone = self._given(constraint, x, known or {})
         if fixed is not None and not gone:
             return fixed
-        given = {var: value for var, value in (known or {}).items() if var[1] in scope} | gone
-        here: Mapping[str, Any] = {name: x[name] for name in scope}
         if not isinstance(constraint, Rule | IfThen | Switch):  # the others' rows are a list
             if any((np.ravel(column) != np.ravel(column)[0]).any() for name, column in here.items() if ("value", name) not in gone):
                 raise ApartError
             here = {name: float(np.ravel(column)[0]) for name, column in here.items()}
         return constraint.rows(here, given)
+
+    def total(self, constraint: Constraint, x: Mapping[str, FloatArray], known: Mapping[Var, FloatArray | float]) -> Total | None:
+        """The constraint as a total of absolute values at x; None if it is not that."""
+        if not isinstance(constraint, Rule) or not constraint.parsed.calls & {"abs", "min", "max"}:
+            return None
+        here, given, _ = self._given(constraint, x, known)
+        return constraint.total(here, given)
+
+    def _given(self, constraint: Constraint, x: Mapping[str, Any], known: Mapping[Var, Any]) -> tuple[dict[str, Any], dict[Var, Any], dict[Var, Any]]:
+        """Return starts and known variables of a constraint, and what is missing."""
+        scope = self.scope(constraint)
+        # a missing value is known: a comparison with it is not true, and neither is its opposite
+        gone: dict[Var, Any] = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
+        return {name: x[name] for name in scope}, {var: value for var, value in known.items() if var[1] in scope} | gone, gone
 
 
 def nothing() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from budge.program.lp import argmin, least, span
 from budge.reach.accept import Words, first_accepted, times
 from budge.reach.room import SLACK, THIN
 from budge.reach.streams import unit
-from budge.reach.tilted import Side, Span, Tilted, tilted
+from budge.reach.tilted import Axis, Side, Tilted, tilted
 from budge.reach.walks import Mixing, mixing_of, walk
 
 __all__ = ["Hull", "Hulls", "Polytopes"]
@@ -33,22 +33,29 @@ MOST_CORNERS = 300  # choices of rows of polytopes that are triangulated togethe
 AT_ONCE = 2**21  # numbers held at once
 FLAT = 1e-10  # share of its bounding box below which a polytope is looked at by itself
 MOST = 20_000  # polytopes whose emptiness is decided one by one
+SIGNS = 6  # absolute values of a row that are written as rows, one per choice of signs
 EXACT = 5  # dimensions up to which a triangulation is cheap
 
 
 class Hulls:
-    """Polytopes of any rows, one by one: ``slopes[i] · y <= limits[i]``, or ``==`` where that is said, within a box."""
+    """Polytopes of any rows, one by one: ``slopes[i] · y <= limits[i]``, or ``==`` where that is said, within a box.
 
-    def __init__(self, slopes: FloatArray, limits: FloatArray, equal: BoolArray, low: FloatArray, high: FloatArray, label: str) -> None:
-        self.slopes, self.limits, self.equal, self.low, self.high, self.label = slopes, limits, equal, low, high, label
+    Rows may have absolute values as well, ``bend · |y - at|``; few of them are written as rows without.
+    """
+
+    def __init__(
+        self, slopes: FloatArray, limits: FloatArray, equal: BoolArray, low: FloatArray, high: FloatArray, label: str, bend: FloatArray, at: FloatArray
+    ) -> None:
+        self.low, self.high, self.label = low, high, label
+        self.slopes, self.limits, self.bend, self.at, self.equal = _straight(slopes, limits, bend, at, equal, low, high)
         self._made: dict[bytes, Hull | None] = {}
 
     def _make(self, i: int) -> Hull | None:
         rows, limits, same = self.slopes[i], self.limits[i], self.equal
-        parts = [rows[~same], limits[~same], rows[same], limits[same], self.low[i], self.high[i]]
+        parts = [rows[~same], limits[~same], rows[same], limits[same], self.low[i], self.high[i], self.bend[i][~same], self.at[i][~same]]
         key = b"|".join(part.tobytes() for part in parts)
         if key not in self._made:
-            self._made[key] = Hull.make(*parts[:4], low=parts[4], high=parts[5])
+            self._made[key] = Hull.make(*parts[:4], low=parts[4], high=parts[5], bend=parts[6], at=parts[7])
         return self._made[key]
 
     def hull(self, i: int) -> Hull:
@@ -60,8 +67,9 @@ class Hulls:
     @cached_property
     def empty(self) -> BoolArray:
         """Which have no point; where the middle of the box is one, that is not computed."""
-        ends = np.stack([self.slopes * self.low[:, None, :], self.slopes * self.high[:, None, :]])
-        fewest, most, middle = ends.min(axis=0).sum(axis=2), ends.max(axis=0).sum(axis=2), ends.mean(axis=0).sum(axis=2)
+        low, high = self.low[:, None, :], self.high[:, None, :]
+        ends = np.stack([self.slopes * y + self.bend * np.abs(y - self.at) for y in (low, high, np.clip(self.at, low, high), (low + high) / 2)])
+        fewest, most, middle = ends.min(axis=0).sum(axis=2), ends.max(axis=0).sum(axis=2), ends[3].sum(axis=2)
         scale = SLACK * np.maximum(1.0, np.maximum(np.abs(self.limits), np.abs(ends).max(axis=(0, 3))))
         result = ((fewest > self.limits + scale) | (self.equal & (most < self.limits - scale))).any(axis=1)
         sure = (~self.equal & (middle < self.limits - scale)).all(axis=1)
@@ -107,6 +115,23 @@ class Hulls:
         return np.array([not gone and not self.hull(i).is_exact(weighed) for i, gone in enumerate(self.empty)], dtype=bool)
 
 
+def _straight(
+    slopes: FloatArray, limits: FloatArray, bend: FloatArray, at: FloatArray, equal: BoolArray, low: FloatArray, high: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, BoolArray]:
+    """Return rows in which an absolute value that keeps its sign in the box is linear, and one row per choice of signs where these are few."""
+    low, high = low[:, None, :], high[:, None, :]
+    told = np.where((at > low) & (at < high), 0.0, np.where(at <= low, bend, -bend))
+    slopes, limits, bend = slopes + told, limits + (told * at).sum(axis=2), bend - np.abs(told)
+    bent = [np.flatnonzero(bend[:, r].any(axis=0)) for r in range(len(equal))]
+    signs = [list(product((1.0, -1.0), repeat=len(places))) if len(places) <= SIGNS else [(0.0,) * len(places)] for places in bent]
+    which = np.repeat(np.arange(len(equal)), [len(some) for some in signs])
+    way = np.zeros((len(which), slopes.shape[2]))
+    for row, (r, chosen) in zip(way, ((r, chosen) for r, some in enumerate(signs) for chosen in some)):
+        row[bent[r]] = chosen
+    way = way * bend[:, which]
+    return slopes[:, which] + way, limits[:, which] + (way * at[:, which]).sum(axis=2), bend[:, which] - np.abs(way), at[:, which], equal[which]
+
+
 @dataclass(frozen=True)
 class Hull:
     """``{r = base + basis · y : A y <= b}`` under several rows; 0 lies inside."""
@@ -115,11 +140,17 @@ class Hull:
     b: FloatArray
     base: FloatArray
     basis: FloatArray
-    given: tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]  # rows, limits, equalities, values, low, high
+    given: tuple[FloatArray, ...]  # rows, limits, equalities and their values in the unit box; low and width; factors and places of absolute values
+    bent: bool = False  # whether rows have absolute values: it is drawn by proposals alone
 
     @classmethod
-    def make(cls, A: FloatArray, b: FloatArray, E: FloatArray, e: FloatArray, *, low: FloatArray, high: FloatArray) -> Hull | None:
+    def make(
+        cls, A: FloatArray, b: FloatArray, E: FloatArray, e: FloatArray, *,
+        low: FloatArray, high: FloatArray, bend: FloatArray | None = None, at: FloatArray | None = None,
+    ) -> Hull | None:  # fmt: skip
         """Return the hull of rows, equalities and a box, flat directions solved out; None where it is empty."""
+        if bend is not None and at is not None and bend.any():
+            return cls._bent(A, b, E, e, low, high, bend, at)
         k = len(low)
         width = high - low
         still = width <= THIN * np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
@@ -140,6 +171,28 @@ class Hull:
         scaled = (rows[: len(A)], limits[: len(A)], tight_rows, tight_to, low, width)
         return cls(inner, inner_limits, low + width * base, width[:, None] * basis, scaled)
 
+    @classmethod
+    def _bent(
+        cls, A: FloatArray, b: FloatArray, E: FloatArray, e: FloatArray, low: FloatArray, high: FloatArray, bend: FloatArray, at: FloatArray
+    ) -> Hull | None:
+        """Return the hull of rows with absolute values: whether it is empty, and how flat, is seen with a coordinate more for each of them."""
+        r, j = np.nonzero(bend)
+        n, k, place = len(r), A.shape[1], at[r, j]
+        more, one = np.zeros((len(A), n)), np.eye(k)[j]
+        more[r, np.arange(n)] = bend[r, j]
+        rows = np.block([[A, more], [one, -np.eye(n)], [-one, -np.eye(n)]])
+        most = np.maximum(np.abs(low[j] - place), np.abs(high[j] - place))
+        ends = {"low": np.r_[low, np.zeros(n)], "high": np.r_[high, most]}
+        lifted = cls.make(rows, np.r_[b, place, -place], np.hstack([E, np.zeros((len(E), n))]), e, **ends)
+        if lifted is None:
+            return None
+        ways, sizes, _ = np.linalg.svd(lifted.basis[:k], full_matrices=False)
+        width = np.where(high > low, high - low, 1.0)
+        still = np.eye(k)[high <= low]
+        unit = (A * width, b - A @ low, np.vstack([E * width, still]), np.r_[e - E @ low, np.zeros(len(still))])
+        given = (*unit, low, width, bend * width, (at - low) / width)
+        return cls(A[:0], b[:0], lifted.base[:k], ways[:, sizes > THIN * max(1.0, sizes.max(initial=0.0))], given, bent=True)
+
     @property
     def dimension(self) -> int:
         """Number of free coordinates."""
@@ -148,13 +201,17 @@ class Hull:
     @cached_property
     def method(self) -> str:
         """How it is drawn."""
-        if self.dimension <= EXACT:
+        if self._few:
             return ("point", "interval", *["triangulated"] * (EXACT - 1))[self.dimension]
         return "chain" if self._tilted is None else "tilted"
 
+    @property
+    def _few(self) -> bool:
+        return self.dimension <= (0 if self.bent else EXACT)
+
     def is_exact(self, weighed: bool) -> bool:
         """Return whether draws are exactly uniform and, where that matters, the volume is computed, not estimated."""
-        return self.dimension <= EXACT or (self.method != "chain" and not weighed)
+        return self._few or (self.method != "chain" and not weighed)
 
     @cached_property
     def log_volume(self) -> float:
@@ -162,10 +219,10 @@ class Hull:
         if self.dimension == 0:
             return 0.0
         stretch = float(np.linalg.slogdet(self.basis.T @ self.basis)[1]) / 2
-        if self.dimension == 1:
+        if self.dimension == 1 and self._few:
             low, high = self._interval
             return math.log(high - low) + stretch
-        if self.dimension <= EXACT:
+        if self._few:
             return math.log(self._simplices[1].sum()) + stretch
         return math.nan if self._tilted is None else self._tilted.log_volume(self.given[5])  # type: ignore[arg-type]
 
@@ -185,7 +242,7 @@ class Hull:
 
     def draw(self, draws: IntArray, words: Words) -> FloatArray:
         """Return one point per draw."""
-        if self.dimension <= EXACT:
+        if self._few:
             return self.at(unit(words(draws, 0, self.dimension + 1)))
         if self._tilted is None:
             return np.asarray(self.base + times(walk(self.A, self.b, self.mixing, draws, words), self.basis.T))
@@ -205,7 +262,13 @@ class Hull:
 
     @cached_property
     def _tilted(self) -> Tilted | None:
-        return _unit_tilted(len(self.base), *(part.tobytes() for part in self.given[:4]))
+        made = _unit_tilted(len(self.base), *(part.tobytes() for part in (*self.given[:4], *self.given[6:])))
+        if made is None and self.bent:
+            raise DrawError(
+                f"fewer than 1 in {1 / ENOUGH:,.0f} proposals are accepted under a total of absolute values and other rows",
+                remedy="couple fewer continuous features, or narrow their bounds",
+            )
+        return made
 
     def _propose(self, _: IntArray, words: npt.NDArray[np.uint64]) -> tuple[FloatArray, BoolArray]:
         assert self._tilted is not None
@@ -241,12 +304,17 @@ class Hull:
 @lru_cache(maxsize=256)
 def _unit_tilted(k: int, *parts: bytes) -> Tilted | None:
     """Return tilted proposals for ``A y <= b, E y = e`` in the unit box; None where too few of them would be accepted."""
-    A, b, E, e = (np.frombuffer(part) for part in parts)
+    A, b, E, e, *bends = (np.frombuffer(part) for part in parts)
+    bend, at = (part.reshape(-1, k) for part in bends or (np.zeros_like(A), np.zeros_like(A)))
+    axes = {j: Axis.span(0.0, 1.0, cuts=at[bend[:, j] > 0, j]) for j in range(k)}
     sides, equal = (
-        [Side({j: c for j, c in enumerate(row) if c}, limit) for row, limit in zip(rows.reshape(-1, k).tolist(), limits.tolist())]
-        for rows, limits in ((A, b), (E, e))
+        [
+            Side({j: axes[j].term(c, [(f, p)] if f else []) for j, (c, f, p) in enumerate(zip(*row)) if c or f}, limit)
+            for *row, limit in zip(rows.reshape(-1, k).tolist(), factors.tolist(), places.tolist(), limits.tolist())
+        ]
+        for rows, limits, factors, places in ((A, b, bend, at), (E, e, np.zeros((len(e), k)), np.zeros((len(e), k))))
     )
-    made = tilted({j: Span(0.0, 1.0) for j in range(k)}, sides, equal)
+    made = tilted(axes, sides, equal)
     return made if made.acceptance >= ENOUGH else None
 
 

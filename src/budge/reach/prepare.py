@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from budge.constraints import Constraint
 from budge.errors import DrawError
-from budge.expressions import Formula, Some
+from budge.expressions import Formula, Some, Total
 from budge.features import Feature
 from budge.parts import Part
 from budge.reach.axes import is_weighed
@@ -231,7 +231,7 @@ def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint
     curved: list[Constraint] = []
     whole = False
     outside = {name for name in part.names if name not in core.change}
-    asked: list[tuple[Formula, Constraint | None]] = [(formula, None) for formula in view.links]
+    asked: list[tuple[Formula | Total, Constraint | None]] = [(formula, None) for formula in view.links]
     for constraint in part.constraints:
         if not forms.scope(constraint) & outside:
             continue
@@ -240,7 +240,7 @@ def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint
             whole = True
             continue
         stopped = any(layer != "action" and name in view.stops for layer, name in constraint.reads)
-        formula = None if stopped else forms.formula(constraint, core.x, view.known)
+        formula = None if stopped else forms.total(constraint, core.x, view.known) or forms.formula(constraint, core.x, view.known)
         if formula is None:
             curved.append(constraint)
         else:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
-from budge.expressions import All, Formula, Row
+from budge.expressions import All, Formula, Row, Total
 from budge.features import Feature
 from budge.reach.accept import first_accepted, words_from
 from budge.reach.cells import resolve
@@ -20,7 +21,7 @@ from budge.reach.forms import forms_of
 from budge.reach.large import Large
 from budge.reach.starts import Starts
 from budge.reach.streams import Stream, WordArray, region_of, unit
-from budge.reach.tilted import Axis, Points, Side, Span, Term, Tilted, tilted
+from budge.reach.tilted import Axis, Side, Tilted, tilted
 from budge.reach.view import View
 from budge.reach.written import is_weighed
 
@@ -56,8 +57,7 @@ class Proposed(Large):
     @property
     def note(self) -> str:
         """How many configurations there are at most: the size of the box."""
-        spans = [axis.width for axis in self.tilted.axes.values() if isinstance(axis, Span) and axis.whole]
-        return f"up to {math.prod(map(int, spans)) * math.prod(len(moves) for _, moves in self.lists.values()):,}"
+        return f"up to {math.prod(int(axis.width.sum()) for axis in self.tilted.axes.values() if axis.whole):,}"
 
     @property
     def acceptance(self) -> float:
@@ -131,7 +131,9 @@ def proposed(starts: Starts, measure: str) -> Proposed:
     view = View.of(Core(starts, np.arange(1)), part.names, ())
     lists = _lists(starts, view)
     listed = {name for names, _ in lists.values() for name in names}
-    axes: dict[str, Axis] = {names[0]: Points(_log_weights(starts, names, moves)) for names, moves in lists.values()}
+    asked = _asked(starts, view)
+    kinks = _kinks(asked)
+    axes: dict[str, Axis] = {names[0]: Axis.points(_log_weights(starts, names, moves)) for names, moves in lists.values()}
     for c in view.coordinates:
         low, high = float(c.low[0]), float(c.high[0])
         if c.name in listed:
@@ -141,8 +143,8 @@ def proposed(starts: Starts, measure: str) -> Proposed:
         whole = part.by_name[c.name].discrete
         if whole:
             low, high = math.ceil(low - 1e-9), math.floor(high + 1e-9)
-        axes[c.name] = Span(low, max(low, high), whole)
-    sides, equal = _sides(starts, view, lists, axes)
+        axes[c.name] = Axis.span(low, max(low, high), whole, kinks.get(c.name, ()))
+    sides, equal = _sides(asked, lists, axes)
     weighed = (f for f in part.features if f.distribution is not None and f.distribution.kind != "uniform" and f.name not in starts.gone)
     thinned = sorted((f for f in weighed if f.name not in listed), key=lambda f: f.name)
     return Proposed(starts, view, lists, tilted(dict(sorted(axes.items())), sides, equal), tuple(thinned))
@@ -187,33 +189,67 @@ def _log_weights(starts: Starts, names: tuple[str, ...], moves: FloatArray) -> F
     return total
 
 
-def _sides(starts: Starts, view: View, lists: Mapping[str, Listed], axes: Mapping[str, Axis]) -> tuple[list[Side], list[Side]]:
-    """Return the linear rows of the part over its axes, a little loosened, and the equalities."""
-    part, forms = starts.part, forms_of(starts.part)
-    columns = {name: (axis, moves[:, j]) for axis, (names, moves) in lists.items() for j, name in enumerate(names)}
-    sides: list[Side] = []
-    equal: list[Side] = []
-    asked: list[Formula] = [formula for formula in view.links if isinstance(formula, Row)]
+def _asked(starts: Starts, view: View) -> list[Row | Total]:
+    """Return the rows of the part that all must hold, and its totals of absolute values, over coordinates."""
+    part, forms, x = starts.part, forms_of(starts.part), {name: column[:1] for name, column in starts.x.items()}
+    found: list[Row | Total] = [row for formula in view.links if isinstance(formula, Row) for row in _rows(formula)]
     for constraint in sorted(part.constraints, key=lambda c: c.key):
         if forms.scope(constraint) & (starts.gone | view.stops.keys()):
             continue
-        formula = forms.formula(constraint, {name: float(column[0]) for name, column in starts.x.items()})
-        read = {var for row in _rows(formula) for var in row.linear.terms}
-        if formula is not None and read <= view.symbols.keys():
-            asked.append(resolve(formula, {}, view.symbols))
-    for row in (row for formula in asked for row in _rows(formula) if row.relation != "!="):
+        total = forms.total(constraint, x, {})
+        if total is not None and {var for form in (total.linear, *total.parts) for var in form.terms} <= view.symbols.keys():
+            put = resolve(total, {}, view.symbols)
+            if isinstance(put, Total) and all(len(form.terms) <= 1 for form in put.parts):
+                found.append(put)
+                continue
+        formula = forms.formula(constraint, {name: float(column[0]) for name, column in x.items()})
+        rows = list(_rows(formula))
+        if {var for row in rows for var in row.linear.terms} <= view.symbols.keys():
+            found += [put for row in rows if isinstance(put := resolve(row, {}, view.symbols), Row)]
+    return found
+
+
+def _kinks(asked: Sequence[Row | Total]) -> dict[str, list[float]]:
+    """Return where totals are bent, by coordinate."""
+    found: dict[str, list[float]] = {}
+    for total in asked:
+        for form in total.parts if isinstance(total, Total) else ():
+            for (_, name), c in form.terms.items():
+                found.setdefault(name, []).append(-_one(form.const) / _one(c))
+    return found
+
+
+def _sides(asked: Sequence[Row | Total], lists: Mapping[str, Listed], axes: Mapping[str, Axis]) -> tuple[list[Side], list[Side]]:
+    """Return rows and totals over axes, a little loosened, and the equalities."""
+    columns = {name: (axis, moves[:, j]) for axis, (names, moves) in lists.items() for j, name in enumerate(names)}
+    sides: list[Side] = []
+    equal: list[Side] = []
+    for row in asked:
+        if row.relation == "!=":
+            continue
         sign = -1.0 if row.relation in (">=", ">") else 1.0
-        terms: dict[str, Term] = {}
-        for (_, name), c in row.linear.terms.items():
-            axis, column = columns.get(name, (name, 1.0))
-            terms[axis] = terms.get(axis, 0.0) + sign * float(np.ravel(c)[0]) * column
-        side = Side(dict(sorted(terms.items())), -sign * float(np.ravel(row.linear.const)[0]))
+        limit, terms = -sign * _one(row.linear.const), dict[str, FloatArray]()
+        for absolute, form in ((False, row.linear * sign), *((True, part) for part in (row.parts if isinstance(row, Total) else ()))):
+            limit -= abs(_one(form.const)) if absolute and not form.terms else 0.0
+            for (_, name), c in form.terms.items():
+                axis, column = columns.get(name, (name, None))
+                slope, const = _one(c), _one(form.const)
+                if column is not None:
+                    added = np.stack([np.zeros_like(column), np.abs(slope * column + const) if absolute else slope * column])
+                else:
+                    added = axes[axis].term(0.0, [(abs(slope), -const / slope)]) if absolute else axes[axis].term(slope)
+                terms[axis] = terms[axis] + added if axis in terms else added
+        side = Side(dict(sorted(terms.items())), limit)
         size = max([1.0, abs(side.limit), *(abs(end) for ends in side.ends(axes).values() for end in ends)])
         if row.relation == "==":
             equal.append(side)
         elif np.isfinite(side.limit):  # a bound that is none is no row
             sides.append(Side(side.terms, side.limit + 1e-9 * size))
     return sides, equal
+
+
+def _one(value: Any) -> float:
+    return float(np.ravel(value)[0])
 
 
 def _rows(formula: Formula | None) -> Iterator[Row]:

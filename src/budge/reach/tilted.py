@@ -2,13 +2,13 @@
 
 Proposals in proportion to ``exp(-t·Az)``, accepted with probability ``exp(-t·(b - Az))`` where ``Az <= b``, are uniform. The t >= 0 that minimises the
 convex ``t·b + Σ log Z_j`` accepts most; rows that hardly cut get t = 0 and are only tested. An equality determines one coordinate, whose bounds then are
-rows. Without rows this is plain rejection.
+rows. Rows need to be linear within pieces of an axis only: an absolute value has two pieces, a list has one per entry. Without rows this is plain rejection.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,102 +19,104 @@ import numpy.typing as npt
 from budge.reach.accept import fixed_words
 from budge.reach.streams import open_unit
 
-__all__ = ["Points", "Side", "Span", "Tilted", "tilted"]
+__all__ = ["Axis", "Side", "Tilted", "tilted"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 Key = Any  # what a coordinate is called
-Term = Any  # a slope over the values of a span, or one number per listed point
 PILOTS = 2**15  # proposals that tell what share is accepted
 SOLVED = 1e-6  # what the bounds of a whole number that an equality determines forgive
 
 
 @dataclass(frozen=True)
-class Span:
-    """A coordinate with the reals, or the whole numbers, from low to high."""
+class Axis:
+    """A coordinate in pieces, each the reals, or the whole numbers, from low to high; `weights` are logarithms of densities."""
 
-    low: float
-    high: float
+    low: FloatArray
+    high: FloatArray
     whole: bool = False
+    weights: FloatArray | float = 0.0
+
+    @classmethod
+    def span(cls, low: float, high: float, whole: bool = False, cuts: Iterable[float] = ()) -> Axis:
+        """Return all from low to high, in pieces between cuts."""
+        inner = np.unique([math.floor(cut) if whole else cut for cut in cuts if low < cut < high])
+        inner = inner[(inner >= low) & (inner < high)]
+        return cls(np.r_[low, inner + whole].astype(float), np.r_[inner, high].astype(float), whole)
+
+    @classmethod
+    def points(cls, weights: FloatArray) -> Axis:
+        """Return listed points, by their numbers."""
+        numbers = np.arange(float(len(weights)))
+        return cls(numbers, numbers, True, weights)
 
     @property
-    def width(self) -> float:
-        """Length, or number of values."""
+    def width(self) -> FloatArray:
+        """Length of each piece, or number of its values."""
         return self.high - self.low + self.whole
 
-    def at(self, steep: float, u: FloatArray) -> FloatArray:
-        """Return values with density ``exp(-steep·value)``, by inversion."""
-        size, width = abs(steep), self.width
-        steps = u * width if size * width < 1e-12 else np.log1p(u * math.expm1(-size * width)) / -size
-        steps = np.clip(np.floor(steps) if self.whole else steps, 0.0, self.high - self.low)
-        return np.asarray(self.low + steps if steep >= 0 else self.high - steps)
+    def term(self, slope: float, bends: Iterable[tuple[float, float]] = ()) -> FloatArray:
+        """Return ``slope·value + Σ factor·|value - at|`` by pieces, which the cuts keep apart from each `at`: slopes and what is added to them."""
+        middle = (self.low + self.high) / 2
+        found = np.stack([np.full(len(middle), slope), np.zeros(len(middle))])
+        for factor, at in bends:
+            sign = np.where(middle >= at, factor, -factor)
+            found += np.stack([sign, -sign * at])
+        return found
 
-    def mass(self, steep: float) -> tuple[float, float]:
-        """Return the logarithm of the total of that density, and its mean."""
-        size, width = abs(steep), self.width
-        if width == 0:
-            return -steep * self.low, self.low
-        if size * width < 1e-4:
-            log = math.log(width) - size * (width - self.whole) / 2 + size**2 * (width**2 - self.whole) / 24
-            mean = (width - self.whole) / 2 - size * (width**2 - self.whole) / 12
-        else:
-            log = math.log(-math.expm1(-size * width)) - math.log(-math.expm1(-size) if self.whole else size)
-            mean = (1 / math.expm1(min(size, 700.0)) if self.whole else 1 / size) - width / math.expm1(min(size * width, 700.0))
-        return (log - steep * self.low, self.low + mean) if steep >= 0 else (log - steep * self.high, self.high - mean)
+    def ends(self, term: FloatArray) -> tuple[float, float]:
+        """Return the least and the most of a term."""
+        values = np.stack([term[0] * self.low + term[1], term[0] * self.high + term[1]])
+        return float(values.min()), float(values.max())
 
+    def mass(self, steep: FloatArray) -> tuple[float, FloatArray]:
+        """Return the logarithm of the total of density ``weight·exp(-steep)``, and the share of each piece."""
+        logs = _mass(steep, self.low, self.high, self.whole)[0] + self.weights
+        shares = np.exp(logs - logs.max())
+        return float(logs.max() + np.log(shares.sum())), shares / shares.sum()
 
-@dataclass(frozen=True)
-class Points:
-    """A coordinate with listed points; its values are their numbers."""
-
-    weights: FloatArray  # logarithms
-
-    def at(self, steep: Term, u: FloatArray) -> FloatArray:
-        """Return numbers of points in proportion to ``weight·exp(-steep)``."""
-        ends = np.cumsum(self._shares(steep)[1])
-        return np.asarray(np.minimum(np.searchsorted(ends, u * ends[-1], side="right"), len(ends) - 1))
-
-    def mass(self, steep: Term) -> tuple[float, FloatArray]:
-        """Return the logarithm of the total, and the share of each point."""
-        top, shares = self._shares(steep)
-        return top + math.log(shares.sum()), shares / shares.sum()
-
-    def _shares(self, steep: Term) -> tuple[float, FloatArray]:
-        logs = self.weights - steep
-        return float(logs.max()), np.exp(logs - logs.max())
-
-
-Axis = Span | Points
+    def at(self, steep: FloatArray, u: FloatArray) -> tuple[FloatArray, IntArray | int]:
+        """Return values of that density, by inversion, and their pieces."""
+        piece: IntArray | int = 0
+        if len(self.low) > 1:
+            ends = np.cumsum(self.mass(steep)[1])
+            starts = np.r_[0.0, ends[:-1]]
+            last = int(np.flatnonzero(ends > starts)[-1])
+            piece = np.minimum(np.searchsorted(ends, u * ends[-1], side="right"), last)
+            u = np.clip((u * ends[-1] - starts[piece]) / (ends - starts)[piece], 2.0**-53, 1 - 2.0**-53)
+        slope, width, low, high = (part[piece] for part in (steep[0], self.width, self.low, self.high))
+        size = np.abs(slope)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            steps = np.where(size * width < 1e-12, u * width, np.log1p(u * np.expm1(-size * width)) / -size)
+        steps = np.clip(np.floor(steps) if self.whole else steps, 0.0, high - low)
+        return np.where(slope >= 0, low + steps, high - steps), piece
 
 
 @dataclass(frozen=True)
 class Side:
-    """``Σ terms <= limit``, or ``==`` where that is said."""
+    """``Σ terms <= limit``, or ``==``; a term has a slope and a constant for each piece of its axis, (2, pieces)."""
 
-    terms: Mapping[Key, Term]
+    terms: Mapping[Key, FloatArray]
     limit: float
 
-    def left(self, values: Mapping[Key, npt.NDArray[Any]]) -> FloatArray:
-        """Return what is left of the limit."""
-        left = np.full(len(next(iter(values.values()))) if values else 1, self.limit)
+    def left(self, values: Mapping[Key, FloatArray], pieces: Mapping[Key, IntArray | int]) -> FloatArray:
+        """Return what values leave of the limit."""
+        total: Any = self.limit
         for name, term in self.terms.items():
-            left -= term * values[name] if isinstance(term, float) else term[values[name]]
-        return left
+            piece = pieces[name]
+            total = total - (term[0][piece] * values[name] + term[1][piece])
+        return np.asarray(total)
 
     def ends(self, axes: Mapping[Key, Axis]) -> dict[Key, tuple[float, float]]:
-        """Return the least and the most that each coordinate adds."""
-        found = {}
-        for name, term in self.terms.items():
-            axis = axes[name]
-            some = (term * axis.low, term * axis.high) if isinstance(axis, Span) else (np.min(term), np.max(term))
-            found[name] = (float(min(some)), float(max(some)))
-        return found
+        """Return the least and the most of each term."""
+        return {name: axes[name].ends(term) for name, term in self.terms.items()}
 
     def without(self, name: Key, told: Side) -> Side:
         """Return the row with a coordinate replaced by ``told.limit - Σ told.terms``."""
         terms = dict(self.terms)
-        c = terms.pop(name, 0.0)
+        c = float(terms.pop(name)[0, 0]) if name in terms else 0.0
         for other, term in told.terms.items() if c else ():
             terms[other] = terms.get(other, 0.0) - c * term
         return Side(terms, self.limit - c * told.limit)
@@ -135,20 +137,22 @@ class Tilted:
         return len(self.axes) + 1
 
     @cached_property
-    def _steep(self) -> dict[Key, Any]:
-        return {name: _steep(name, self.sides, self.tilt) for name in self.axes}
+    def _steep(self) -> dict[Key, FloatArray]:
+        nothing = {name: np.zeros((2, len(axis.low))) for name, axis in self.axes.items()}
+        return {name: sum((t * side.terms[name] for side, t in zip(self.sides, self.tilt) if name in side.terms), start) for name, start in nothing.items()}
 
     def propose(self, words: WordArray) -> tuple[dict[Key, npt.NDArray[Any]], BoolArray]:
         """Return one proposal per row of words, by coordinate, and which of them are accepted."""
         u = open_unit(words)
-        values = {name: axis.at(self._steep[name], u[:, j]) for j, (name, axis) in enumerate(self.axes.items())}
+        found = {name: axis.at(self._steep[name], u[:, j]) for j, (name, axis) in enumerate(self.axes.items())}
+        values, pieces = {name: value for name, (value, _) in found.items()}, {name: piece for name, (_, piece) in found.items()}
         for name, whole, told in reversed(self.solved):
-            value = np.broadcast_to(told.left(values), (len(u),))
+            value = np.broadcast_to(told.left(values, pieces), (len(u),))
             near = np.rint(value)
-            values[name] = np.where(np.abs(value - near) < SOLVED, near, value) if whole else value
+            values[name], pieces[name] = np.where(np.abs(value - near) < SOLVED, near, value) if whole else value, 0
         good, unused = np.ones(len(u), dtype=bool), np.zeros(len(u))
         for side, t in zip(self.sides, self.tilt.tolist()):
-            left = side.left(values)
+            left = side.left(values, pieces)
             good &= left >= 0
             if t:
                 unused += t * np.maximum(left, 0.0)
@@ -170,7 +174,7 @@ class Tilted:
         """Return an estimate of the logarithm of the volume within its affine hull, coordinates being stretched by `scale`."""
         ways = dict(zip(self.axes, np.eye(len(self.axes))))
         for name, _, told in reversed(self.solved):
-            ways[name] = -sum((term * ways[other] for other, term in told.terms.items()), start=np.zeros(len(self.axes)))
+            ways[name] = -sum((term[0, 0] * ways[other] for other, term in told.terms.items()), start=np.zeros(len(self.axes)))
         basis = np.array([scale[name] * way for name, way in ways.items()])
         mass = sum(axis.mass(self._steep[name])[0] for name, axis in self.axes.items())
         limits = np.array([side.limit for side in self.sides])
@@ -188,13 +192,12 @@ def tilted(axes: Mapping[Key, Axis], sides: Sequence[Side], equal: Sequence[Side
             spare = 1e-9 * max(1.0, abs(row.limit), *(abs(end) for ends in row.ends(free).values() for end in ends))
             rows += [Side(row.terms, row.limit + spare), Side({n: -t for n, t in row.terms.items()}, spare - row.limit)]
             continue
-        span, slope = free.pop(name), row.terms[name]
-        assert isinstance(span, Span)
-        told = Side({n: t / slope for n, t in row.terms.items() if n != name}, float(row.limit / slope))
-        spare = SOLVED if span.whole else 0.0
-        rows += [Side({name: 1.0}, span.high + spare), Side({name: -1.0}, spare - span.low)]
+        axis, slope, unit = free.pop(name), float(row.terms[name][0, 0]), np.array([[1.0], [0.0]])
+        told = Side({n: t / slope for n, t in row.terms.items() if n != name}, row.limit / slope)
+        spare = SOLVED if axis.whole else 0.0
+        rows += [Side({name: unit}, axis.high[0] + spare), Side({name: -unit}, spare - axis.low[0])]
         rows, todo = ([side.without(name, told) for side in some] for some in (rows, todo))
-        solved.append((name, span.whole, told))
+        solved.append((name, axis.whole, told))
     narrow = _narrowed(free, rows)
     rows = [side for side in rows if sum(most for _, most in side.ends(narrow).values()) > side.limit]  # others are never broken
     return Tilted(narrow, tuple(rows), _best(narrow, rows), tuple(solved))
@@ -202,10 +205,9 @@ def tilted(axes: Mapping[Key, Axis], sides: Sequence[Side], equal: Sequence[Side
 
 def _solvable(row: Side, axes: Mapping[Key, Axis]) -> Key | None:
     """Return the widest real coordinate of an equality, else the widest whole number with coefficient 1."""
-    spans = {n: axis for n in row.terms if isinstance(axis := axes[n], Span)}
-    real = {n: abs(row.terms[n]) * span.width for n, span in spans.items() if not span.whole}
-    real = {n: wide for n, wide in real.items() if wide > 1e-10}
-    whole = {n: span.width for n, span in spans.items() if span.whole and abs(row.terms[n]) == 1}
+    slopes = {n: abs(float(term[0, 0])) for n, term in row.terms.items() if len(axes[n].low) == 1}
+    real = {n: wide for n, slope in slopes.items() if not axes[n].whole and (wide := slope * float(axes[n].width[0])) > 1e-10}
+    whole = {n: float(axes[n].width[0]) for n, slope in slopes.items() if axes[n].whole and slope == 1}
     found = real or whole
     return max(found, key=lambda n: (found[n], n)) if found else None
 
@@ -218,23 +220,34 @@ def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis
             ends = side.ends(found)
             least = sum(low for low, _ in ends.values())
             for name, term in side.terms.items():
-                span = found[name]
-                if not isinstance(span, Span) or abs(term) <= 1e-14:
+                axis, slope = found[name], float(term[0, 0])
+                if len(axis.low) > 1 or abs(slope) <= 1e-14:
                     continue
-                end = float((side.limit - (least - ends[name][0])) / term)
-                if span.whole:
-                    spare = math.copysign(1e-9 * max(1.0, abs(end)), term)
-                    end = math.floor(end + spare) if term > 0 else math.ceil(end + spare)
-                low, high = (span.low, min(span.high, end)) if term > 0 else (max(span.low, end), span.high)
+                end = (side.limit - (least - ends[name][0]) - float(term[1, 0])) / slope
+                if axis.whole:
+                    spare = math.copysign(1e-9 * max(1.0, abs(end)), slope)
+                    end = math.floor(end + spare) if slope > 0 else math.ceil(end + spare)
+                low, high = (axis.low[0], min(axis.high[0], end)) if slope > 0 else (max(axis.low[0], end), axis.high[0])
                 if high < low:
                     return dict(axes)
-                found[name] = Span(low, high, span.whole)
+                found[name] = Axis.span(low, high, axis.whole)
     return found
 
 
-def _steep(name: Key, sides: Sequence[Side], tilt: npt.ArrayLike) -> Any:
-    """Return how steeply a coordinate is tilted by all rows."""
-    return sum((t * side.terms[name] for side, t in zip(sides, np.asarray(tilt).tolist()) if name in side.terms), start=0.0)
+def _mass(steep: FloatArray, low: FloatArray, high: FloatArray, whole: BoolArray | bool) -> tuple[FloatArray, FloatArray]:
+    """Return the logarithms of the totals of densities ``exp(-steep)``, one per piece, and their means."""
+    size, width = np.abs(steep[0]), high - low + whole
+    bent = size * width
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        log = np.log(-np.expm1(-bent)) - np.log(np.where(whole, -np.expm1(-size), size))
+        mean = 1 / np.where(whole, np.expm1(size), size) - width / np.expm1(bent)
+        near = np.log(width) - size * (width - whole) / 2 + size**2 * (width**2 - whole) / 24
+    level = bent < 1e-4
+    log = np.where(width == 0, 0.0, np.where(level, near, log))  # what cannot move is a point
+    mean = np.where(level, (width - whole) / 2 - size * (width**2 - whole) / 12, mean)
+    up = steep[0] >= 0
+    start = np.where(up, low, high)
+    return log - steep[0] * start - steep[1], start + np.where(up, mean, -mean)
 
 
 def _best(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> FloatArray:
@@ -243,18 +256,23 @@ def _best(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> FloatArray:
 
     if not sides:
         return np.zeros(0)
+    # all pieces of all axes side by side, and the terms of all rows over them
+    count = [len(axis.low) for axis in axes.values()]
+    first = np.cumsum([0, *count[:-1]])
+    table = [np.broadcast_arrays(axis.low, axis.high, axis.weights, axis.whole) for axis in axes.values()]
+    low, high, weights, whole = (np.concatenate(columns) for columns in zip(*table))
+    terms = np.array([np.hstack([np.broadcast_to(side.terms.get(name, 0.0), (2, n)) for name, n in zip(axes, count)]) for side in sides])
     limits = np.array([side.limit for side in sides])
     scale = np.array([max(sum(most - least for least, most in side.ends(axes).values()), 1e-300) for side in sides])
 
     def cost(t: FloatArray) -> tuple[float, FloatArray]:
-        value, slope = float(t / scale @ limits), limits.copy()
-        for name, axis in axes.items():
-            log, mean = axis.mass(_steep(name, sides, t / scale))
-            value += log
-            for r, side in enumerate(sides):
-                if name in side.terms:
-                    slope[r] -= np.sum(mean * side.terms[name])
-        return value, slope / scale
+        logs, means = _mass(np.tensordot(t / scale, terms, 1), low, high, whole)
+        top = np.maximum.reduceat(logs + weights, first)
+        shares = np.exp(logs + weights - np.repeat(top, count))
+        total = np.add.reduceat(shares, first)
+        shares /= np.repeat(total, count)
+        slope = limits - (terms[:, 0] * means + terms[:, 1]) @ shares
+        return float(t / scale @ limits + (top + np.log(total)).sum()), slope / scale
 
     found = minimize(cost, np.zeros(len(sides)), jac=True, bounds=[(0, None)] * len(sides), method="L-BFGS-B", options={"maxiter": 500})
     return np.asarray(np.where(found.x > 1e-9, found.x, 0.0) / scale)

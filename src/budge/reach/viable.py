@@ -151,11 +151,11 @@ def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArr
     """Return whether a box of a row might hold a point: as far as the rules tell, and the rows of the cell."""
     possible, box = fibres.piece.possible, fibres.boxes[cell]
     assert possible is not None
-    rows = [(row.relation, float(row.constant[at]), _slopes(row, fibres.names, at)) for row in box.coupled if row.active[at]]
+    rows = [(row.relation, float(row.constant[at]), *_terms(row, fibres.names, at)) for row in box.coupled if row.active[at]]
 
     def might(low: FloatArray, high: FloatArray) -> bool:
-        for relation, constant, slopes in rows:
-            ends = np.stack([slopes * low, slopes * high])
+        for relation, constant, slopes, factors, places in rows:
+            ends = np.stack([slopes * y + factors * np.abs(y - places) for y in (low, high, np.clip(places, low, high))])
             slack = 1e-8 * max(1.0, abs(constant), float(np.abs(ends).max()))
             if constant + ends.min(axis=0).sum() > slack or (relation == "==" and constant + ends.max(axis=0).sum() < -slack):
                 return False
@@ -164,8 +164,12 @@ def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArr
     return might
 
 
-def _slopes(row: Half, names: Sequence[str], at: int) -> FloatArray:
-    return np.array([row.coefficients[name][at] if name in row.coefficients else 0.0 for name in names])
+def _terms(row: Half, names: Sequence[str], at: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the slope of each coordinate in a row, and factor and place of its absolute value."""
+    nothing = np.zeros(at + 1)
+    slopes = [row.coefficients.get(name, nothing)[at] for name in names]
+    bends = [row.bends.get(name, (nothing, nothing)) for name in names]
+    return np.array(slopes), np.array([factor[at] for factor, _ in bends]), np.array([place[at] for _, place in bends])
 
 
 def _nowhere(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray, most: int) -> bool:
@@ -199,10 +203,11 @@ def _stays(fibres: Fibres, rows: IntArray) -> bool:
     for box, there in zip(fibres.boxes, fibres.there):
         here = there[still] & (box.low[still] <= 1e-9).all(axis=1) & (box.high[still] >= -1e-9).all(axis=1)
         for row in box.coupled:
-            here &= ~row.active[still] | compare(row.relation, row.constant[still], 0.0)
+            none = row.constant + sum(row.term(name, 0.0) for name in row.coefficients)
+            here &= ~row.active[still] | compare(row.relation, none[still], 0.0)
         inside |= here
-    none = {name: np.zeros(len(still)) for name in piece.names}
-    return bool((inside & piece.checks(none, still)).any())
+    unmoved = {name: np.zeros(len(still)) for name in piece.names}
+    return bool((inside & piece.checks(unmoved, still)).any())
 
 
 # -- intervals --------------------------------------------------------------------------------------------------------------
