@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reach_kit import Case, law_p_value, random_cases, uniform_p_values
+from scipy import stats
 
 from budge import Feature, InteractionModel
 from budge.constraints import (
@@ -499,3 +500,22 @@ def test_the_listing_gives_way_early() -> None:
     part, start = one_part(small, [total(small, "<=", 20)], zeros(small))
     assert prepare_part(part, start).piece.method == "index"
     assert build_core(starts_of(part, start)).size == count_part(part, start).size
+
+
+def test_whole_numbers_that_need_too_many_states_beside_a_real_are_proposed() -> None:
+    """Two rows share a real, so that their projection couples 10^10 configurations with odd coefficients. 4 checks at 1 in 100,000 each."""
+    f = [*(Feature(f"w{i}", "integer", bounds=(0, top)) for i, top in enumerate((1998, 2915, 3828))), Feature("r", "real", bounds=(0.17, 1.46))]
+    rows = [
+        LinearConstraint({"w0": 1, "w1": 2, "w2": 3, "r": 1597.06}, "<=", 5157.49),
+        LinearConstraint({"w0": 1, "r": -1998.0}, "<=", 0.395529),
+    ]
+    sample = InteractionModel(f, rows).sample({"w0": 0, "w1": 0, "w2": 0, "r": 0.17}, 4000, seed=1)
+    assert sample.exact
+    assert sample.parts[0].method == "tilted"
+    rng = np.random.default_rng(1)
+    w = np.stack([rng.integers(0, top + 1, 400_000) for top in (1998, 2915, 3828)], axis=1)
+    low, high = np.maximum(0.17, (w[:, 0] - 0.395529) / 1998), np.minimum(1.46, (5157.49 - w @ [1, 2, 3]) / 1597.06)
+    room = np.flatnonzero(low <= high)
+    reference = np.column_stack([w[room], rng.uniform(low[room], high[room])])
+    for j in range(4):
+        assert stats.ks_2samp(sample.values[:, j], reference[:, j]).pvalue > 1e-5

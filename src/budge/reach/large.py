@@ -151,16 +151,17 @@ def counted(starts: Starts) -> Large | None:
 
 @dataclass(frozen=True)
 class _Projected(Large):
-    """Many configurations beside reals: counted where the reals have room; the reals are drawn for the configurations that are drawn."""
+    """Many configurations beside reals: counted or proposed where the reals have room; the reals are drawn for the configurations that are drawn."""
 
     starts: Starts
     inner: Large  # the part without its reals
     opened: Callable[[Core], Piece]
     endless = np.ones(1, dtype=bool)
 
-    @property
-    def size(self) -> Any:
-        return self.inner.size
+    size = property(lambda self: self.inner.size)
+    method = property(lambda self: self.inner.method)
+    note = property(lambda self: self.inner.note)
+    acceptance = property(lambda self: self.inner.acceptance)
 
     def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
         known = dict(zip(self.inner.names, self.inner.drawn(stream, first, n).T))
@@ -175,10 +176,11 @@ class _Projected(Large):
         return np.stack([moved[name] for name in self.names], axis=1)
 
 
-def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piece]) -> Large | None:
+def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piece], inner: Callable[[Starts], Large | None]) -> Large | None:
     """Return one person's part with more configurations than can be listed beside real features: their rows are projected onto the others.
 
-    None where some constraint that reads a real feature is not one linear row with the same coefficients for everybody.
+    `inner` makes the part of the others ready. None where it cannot, and where some constraint that reads a real feature is not one linear row with the
+    same coefficients for everybody.
     """
     part, forms = starts.part, forms_of(starts.part)
     if part.links:
@@ -212,5 +214,5 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
             terms, most = {features[0].name: 0.0}, -1.0  # nothing is feasible
         if terms:
             kept.append(LinearConstraint(terms, "<" if short else "<=", most).bind(declared))  # type: ignore[arg-type]
-    made = counted(Starts.of(Part(features, tuple(kept)), starts.x))
+    made = inner(Starts.of(Part(features, tuple(kept)), starts.x))
     return None if made is None else _Projected(starts, made, opened)

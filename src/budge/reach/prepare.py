@@ -7,7 +7,7 @@ decided for several people together is decided for each alone, so that nobody's 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,15 +82,19 @@ def _weightless(starts: Starts, measure: str) -> Any:
 def _alone(starts: Starts, measure: str) -> Any:
     """Return one person's part that has more configurations than are listed with others: counted, else listed, else proposed."""
     real = _real(starts)
-    found = counted(starts)
-    if found is None and real and measure == "configuration":
-        found = projected(starts, real, lambda core: _opened(core, None, real, (), real, measure))
+
+    def beside_reals(inner: Callable[[Starts], Any]) -> Any:
+        if not real or measure != "configuration":
+            return None
+        return projected(starts, real, lambda core: _opened(core, None, real, (), real, measure), inner)
+
+    found = counted(starts) or beside_reals(counted)
     if found is not None:
         return found
     try:
         return _assembled(starts, measure, each=MOST_ROWS)
     except TooManyError:
-        return proposed(starts, measure)
+        return beside_reals(lambda others: proposed(others, measure)) or proposed(starts, measure)
 
 
 def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = FEW_ROWS) -> Piece:
