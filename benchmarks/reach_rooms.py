@@ -108,7 +108,8 @@ def one(name: str) -> None:
 def together(d: int, m: int = 1000, n: int = 321) -> None:
     """Many polytopes with the same rows, against each by itself."""
     from budge.reach.accept import fixed_words
-    from budge.reach.polytope import Hull, Polytopes
+    from budge.reach.hull import Hull
+    from budge.reach.polytope import Polytopes
 
     rng = np.random.default_rng(0)
     A = np.vstack([np.eye(d), -np.eye(d), np.ones((1, d)), np.r_[1.0, -0.5 * np.ones(d - 1)][None]])

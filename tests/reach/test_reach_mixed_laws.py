@@ -222,10 +222,10 @@ def of_kind(make: Callable[[np.random.Generator], Law], models: int, wanted: Cal
 
 def short_chains(patch: pytest.MonkeyPatch) -> list[tuple[int, Law]]:
     """Chains of 3 steps instead of what was measured."""
-    from budge.reach import polytope
+    from budge.reach import hull
 
-    measured = polytope.mixing_of
-    patch.setattr(polytope, "mixing_of", lambda A, b: replace(measured(A, b), steps=3))
+    measured = hull.mixing_of
+    patch.setattr(hull, "mixing_of", lambda A, b: replace(measured(A, b), steps=3))
     return of_kind(chain, 2, lambda one: one.about["kinds"] == ["ladder"])
 
 

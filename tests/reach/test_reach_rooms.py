@@ -21,7 +21,8 @@ from budge.constraints import LinearConstraint
 from budge.errors import DrawError
 from budge.reach import accept
 from budge.reach.accept import Words, first_accepted, fixed_words
-from budge.reach.polytope import Hull, Polytopes
+from budge.reach.hull import Hull
+from budge.reach.polytope import Polytopes
 from budge.reach.room import Rooms
 from budge.reach.streams import unit
 from budge.reach.tilted import Axis, Side, Tilted, tilted

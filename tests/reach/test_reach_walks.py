@@ -15,7 +15,7 @@ from budge.constraints import Rule
 from budge.errors import DrawError
 from budge.reach import walks
 from budge.reach.accept import fixed_words
-from budge.reach.polytope import Hull
+from budge.reach.hull import Hull
 
 D = 6
 NAMES = [f"r{i}" for i in range(7)]

@@ -104,25 +104,12 @@ class _Numbers:
 
     def poisson(self, rate: Any, shape: tuple[int, ...]) -> FloatArray:
         """Poisson."""
-        from scipy.special import pdtr, pdtrik
+        from scipy.stats import poisson
 
-        rate = np.asarray(rate, dtype=float)
-        return _least(open_unit(self._words(shape)), lambda u: pdtrik(u, rate), lambda k: pdtr(k, rate), rate == 0, np.inf)
+        return np.asarray(poisson.ppf(open_unit(self._words(shape)), rate))
 
     def binomial(self, n: Any, p: Any, shape: tuple[int, ...]) -> FloatArray:
         """Binomial."""
-        from scipy.special import bdtr, bdtrik
+        from scipy.stats import binom
 
-        n, p = np.asarray(n, dtype=float), np.asarray(p, dtype=float)
-        drawn = _least(open_unit(self._words(shape)), lambda u: bdtrik(u, n, p), lambda k: bdtr(k, n, p), (n == 0) | (p == 0) | (p == 1), n)
-        return np.where(p == 1, n, drawn)
-
-
-def _least(u: FloatArray, guess: Any, share: Any, known: Any, most: Any) -> FloatArray:
-    """Return the least whole number whose share is at least u, from a guess; 0 where that is known."""
-    with np.errstate(all="ignore"):
-        k = np.ceil(np.clip(np.nan_to_num(guess(u)), 0, most))
-        for _ in range(4):  # the guess may be off by a little
-            k = np.where((k > 0) & (share(np.maximum(k - 1, 0)) >= u), k - 1, k)
-            k = np.where((share(k) < u) & (k < most), k + 1, k)
-    return np.where(known, 0.0, k)
+        return np.asarray(binom.ppf(open_unit(self._words(shape)), n, p))

@@ -14,7 +14,8 @@ from budge.errors import DrawError
 from budge.expressions import compare
 from budge.reach.accept import Words, shifted
 from budge.reach.cells import Box, Half
-from budge.reach.polytope import Hulls, Polytopes
+from budge.reach.hull import Hulls
+from budge.reach.polytope import Polytopes
 from budge.reach.room import Rooms
 from budge.reach.starts import distinct
 from budge.reach.streams import unit

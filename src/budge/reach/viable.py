@@ -6,6 +6,7 @@ What is found follows from the model and the person alone: the proposals come fr
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,12 +33,10 @@ Bounds = Mapping[Var, tuple[float, float]]
 Possible = Callable[[int, FloatArray, FloatArray], bool]
 FIRST = 64  # proposals for each configuration before intervals are asked
 FEWEST, MOST, TOTAL = 256, 2**20, 2**22  # proposals after that: for one configuration at least, at most, and for all that a person has left
-HALVED = 256  # boxes into which one configuration is cut to disprove it
+NARROWED, HALVED = 8, 256  # boxes into which the box of a configuration is cut to narrow it, and to disprove it
 MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
 AT_ONCE = 2**16  # proposals that are held at once
-ROUNDS = 3  # of cutting slices off a box
-FINEST = 2.0**-5  # share of a side that is still worth a try
 NARROWEST = 2.0**-30  # of the first width: a box stays a box
 
 
@@ -72,21 +71,16 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     """Decide about the rows of one person."""
     piece = fibres.piece
     passed = _passed(fibres, rows, FIRST, 0)
-    rare = np.flatnonzero(passed < OFTEN * FIRST)
-    narrowed = 0
-    for at in rows[rare[np.argsort(passed[rare], kind="stable")]].tolist():
-        if narrowed < MOST_HALVED:
-            narrowed += _narrow(fibres, at)
-    if len(rare):
-        fibres.forget()
     pending = rows[passed == 0]
-    gone = ~np.any([there[pending] for there in fibres.there], axis=0)
-    single = fibres.dimensions[:, pending].max(axis=0) == 0
     if piece.possible is not None:
-        gone |= np.array([_disproved(fibres, at, HALVED if i < MOST_HALVED else 1) for i, at in enumerate(pending.tolist())], dtype=bool)
-    gone |= single
-    found.exists[pending[gone]] = False
-    pending = pending[~gone]
+        rare = np.flatnonzero(passed < OFTEN * FIRST)
+        _narrow_all(fibres, rows[rare[np.argsort(passed[rare], kind="stable")]], NARROWED)
+        pending = pending[_there(fibres, pending)]
+        pending = pending[_passed(fibres, pending, FIRST, 2) == 0]
+        _narrow_all(fibres, pending, HALVED)
+    found.exists[rows] = _there(fibres, rows)
+    found.exists[pending[fibres.dimensions[:, pending].max(axis=0, initial=-1) == 0]] = False  # its only point has not passed
+    pending = pending[found.exists[pending]]
     left = rows[found.exists[rows]]
     if not len(pending) or (piece.measure == "volume" and len(left) > len(pending)):
         return  # where whole points are proposed, what holds nothing is never drawn
@@ -124,27 +118,29 @@ def _passed(fibres: Fibres, rows: IntArray, tries: int, attempt: int) -> npt.NDA
     return passed
 
 
-def _narrow(fibres: Fibres, at: int) -> bool:
-    """Cut the slices off the boxes of a row in which the checks cannot hold; return whether anything is left."""
-    piece, left = fibres.piece, False
-    if piece.possible is None:
-        return False
+def _there(fibres: Fibres, rows: IntArray) -> BoolArray:
+    """Return which rows have a cell left."""
+    return np.asarray(np.any([there[rows] for there in fibres.there], axis=0))
+
+
+def _narrow_all(fibres: Fibres, rows: IntArray, most: int) -> None:
+    """Narrow the boxes of rows; once that has been done for many with something left, only what is impossible as it stands is left out."""
+    left = 0
+    for at in rows.tolist():
+        left += _narrow(fibres, at, most if left < MOST_HALVED else 1)
+    fibres.forget()
+
+
+def _narrow(fibres: Fibres, at: int, most: int) -> bool:
+    """Leave out the cells of a row in which the checks cannot hold, and narrow the boxes of others; return whether anything is left."""
     for i, box in enumerate(fibres.boxes):
-        if not fibres.there[i][at] or fibres.joined[i][at].any() or piece.ladder is not None:
-            continue
-        ends = _shaved(_might(fibres, i, at), box.low[at], box.high[at])
-        if ends is None:
-            fibres.there[i][at] = False
-        else:
-            box.low[at], box.high[at] = ends
-            left = True
-    return left
-
-
-def _disproved(fibres: Fibres, at: int, most: int) -> bool:
-    """Return whether no box of a row can hold a point that passes, by interval arithmetic."""
-    cells = [(i, box.low[at], box.high[at]) for i, box in enumerate(fibres.boxes) if fibres.there[i][at]]
-    return all(_nowhere(_might(fibres, i, at), low, high, most) for i, low, high in cells)
+        if fibres.there[i][at]:
+            left = _left(_might(fibres, i, at), box.low[at], box.high[at], most)
+            if left is None:
+                fibres.there[i][at] = False
+            elif not fibres.joined[i][at].any() and fibres.piece.ladder is None:  # what rows couple is made already
+                box.low[at], box.high[at] = left
+    return any(there[at] for there in fibres.there)
 
 
 def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArray], bool]:
@@ -172,24 +168,30 @@ def _terms(row: Half, names: Sequence[str], at: int) -> tuple[FloatArray, FloatA
     return np.array(slopes), np.array([factor[at] for factor, _ in bends]), np.array([place[at] for _, place in bends])
 
 
-def _nowhere(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray, most: int) -> bool:
-    """Return whether a box holds nothing: it is cut in half, widest side first, until no piece is possible or there are too many."""
+def _left(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
+    """Return a box that holds all of a box that is possible; None where nothing is.
+
+    The box is cut in half, widest side first, again and again into so many boxes; what is left of them is one box, which is cut again while that helps.
+    """
     first = np.maximum(high - low, 1e-300)
-    todo = [(low, high)]
-    looked = 0
-    while todo:
-        a, b = todo.pop()
-        looked += 1
-        if not possible(a, b):
-            continue
-        if looked + len(todo) + 2 > most:
-            return False
-        j = int(((b - a) / first).argmax())
-        middle = (a[j] + b[j]) / 2
-        upper, lower = a.copy(), b.copy()
-        upper[j], lower[j] = middle, middle
-        todo += [(upper, b), (a, lower)]
-    return True
+    while True:
+        todo, kept = deque([(low, high)]), list[tuple[FloatArray, FloatArray]]()
+        while todo:
+            a, b = todo.popleft()
+            if not possible(a, b):
+                continue
+            j = int(((b - a) / first).argmax())
+            if len(todo) + len(kept) + 2 > most or b[j] - a[j] <= NARROWEST * first[j]:
+                kept.append((a, b))
+                continue
+            upper, lower = a.copy(), b.copy()
+            upper[j] = lower[j] = (a[j] + b[j]) / 2
+            todo += [(a, lower), (upper, b)]
+        if not kept:
+            return None
+        before, low, high = high - low, np.min([a for a, _ in kept], axis=0), np.max([b for _, b in kept], axis=0)
+        if (high - low >= 0.9 * before).all():
+            return low, high
 
 
 def _stays(fibres: Fibres, rows: IntArray) -> bool:
@@ -211,32 +213,6 @@ def _stays(fibres: Fibres, rows: IntArray) -> bool:
 
 
 # -- intervals --------------------------------------------------------------------------------------------------------------
-
-
-def _shaved(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
-    """Return the box without slices that are impossible; None where all of it is."""
-    if not possible(low, high):
-        return None
-    low, high = low.copy(), high.copy()
-    first = high - low
-    for _ in range(ROUNDS):
-        before = (high - low).copy()
-        for j in np.flatnonzero(first > 0):
-            for upper in (False, True):
-                share = 0.5
-                while share >= FINEST and high[j] - low[j] > NARROWEST * first[j]:
-                    cut = high[j] - share * (high[j] - low[j]) if upper else low[j] + share * (high[j] - low[j])
-                    a, b = low.copy(), high.copy()
-                    (a if upper else b)[j] = cut
-                    if possible(a, b):
-                        share /= 2
-                    elif upper:
-                        high[j] = cut
-                    else:
-                        low[j] = cut
-        if (high - low > 0.9 * before).all():
-            break
-    return low, high
 
 
 def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
