@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from itertools import combinations
 
@@ -53,7 +54,7 @@ class Polytopes:
     @staticmethod
     def fits(rows: int, dimension: int) -> bool:
         """Whether so many rows are few enough."""
-        return 1 <= dimension <= 3 and len(list(combinations(range(rows), dimension))) <= MOST_CORNERS
+        return 1 <= dimension <= 3 and math.comb(rows, dimension) <= MOST_CORNERS
 
     @property
     def width(self) -> int:

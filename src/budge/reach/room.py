@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +29,16 @@ WordArray = npt.NDArray[np.uint64]
 SLACK = 1e-9  # what comparisons forgive, relative to the numbers in them
 THIN = 1e-10  # what is narrower than this, relative to the numbers in it, has no width
 TERMS = 4096  # different sums in an exact volume; with more it is not measured
+
+
+class _Cut(NamedTuple):
+    """v as it is drawn, room by room."""
+
+    width: FloatArray  # (m, d, ways)
+    left: FloatArray  # what v adds up to at most
+    before: FloatArray  # the widths from which v counts where it is turned
+    turned: BoolArray  # whether v counts from the other end
+    whole: BoolArray  # whether the row leaves all of the box
 
 
 @dataclass(frozen=True)
@@ -105,8 +116,8 @@ class Rooms:
         return gone | (self._left - (self._cost * self._length).sum(axis=(1, 2)) > forgiven) if self.equal else gone
 
     @cached_property
-    def _cut(self) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray, BoolArray]:
-        """The widths of v and its sum as drawn; the widths before; whether v counts from the other end; whether the row leaves all of the box."""
+    def _cut(self) -> _Cut:
+        """What the row leaves of the widths of v."""
         width = self._cost * self._length
         total = width.max(axis=2).sum(axis=1)
         small = THIN * self._scale
@@ -115,24 +126,23 @@ class Rooms:
         whole, turned = left == total, np.zeros(len(left), dtype=bool)
         width = np.minimum(width, left[:, None, None])
         if not self.equal:
-            return width, left, width, turned, whole
+            return _Cut(width, left, width, turned, whole)
         total = width.sum(axis=(1, 2))
         turned = left > total / 2
         left = np.where(turned, np.maximum(total - left, 0.0), left)
         left = np.where(left <= small, 0.0, left)
-        return np.minimum(width, left[:, None, None]), left, width, turned, np.zeros_like(whole)
+        return _Cut(np.minimum(width, left[:, None, None]), left, width, turned, np.zeros_like(whole))
 
     @cached_property
     def _open(self) -> FloatArray:
         """How far each way goes within the room."""
-        width, _, _, _, whole = self._cut
-        reached = np.divide(width, self._cost, out=self._length.copy(), where=self._cost > 0)
-        return np.where(whole[:, None, None], self._length, reached)
+        reached = np.divide(self._cut.width, self._cost, out=self._length.copy(), where=self._cost > 0)
+        return np.where(self._cut.whole[:, None, None], self._length, reached)
 
     @cached_property
     def _plain(self) -> BoolArray:
         """Rooms that the box does not cut further: simplices, points and whole boxes."""
-        width, left, _, _, whole = self._cut
+        width, left, whole = self._cut.width, self._cut.left, self._cut.whole
         shut = width == 0 if self.bend is None else self._open == 0
         return np.asarray(whole | (shut | (width == left[:, None, None])).all(axis=(1, 2)))
 
@@ -140,13 +150,13 @@ class Rooms:
     def dimensions(self) -> IntArray:
         """Dimension of each room; -1 where it is empty."""
         free = (self._open > 0).any(axis=2).sum(axis=1)
-        solved = (self._cut[0] > 0).any(axis=(1, 2)) if self.equal else 0
+        solved = (self._cut.width > 0).any(axis=(1, 2)) if self.equal else 0
         return np.asarray(np.where(self.empty, -1, free - solved), dtype=np.int64)
 
     @cached_property
     def log_volumes(self) -> FloatArray:
         """Logarithm of each room's volume within its own affine hull: 0 for a point, -inf where it is empty, not a number where it is not measured."""
-        width, left, _, _, whole = self._cut
+        width, left, whole = self._cut.width, self._cut.left, self._cut.whole
         result = np.full(len(left), -np.inf)
         for i in np.flatnonzero(~self.empty):
             open_, cost = self._open[i], self._cost[i]
@@ -194,7 +204,7 @@ class Rooms:
     @cached_property
     def _tilts(self) -> FloatArray:
         """The tilt of each room that is cut; 0 elsewhere."""
-        width, left, _, _, _ = self._cut
+        width, left = self._cut.width, self._cut.left
         tilts = np.zeros(len(left))
         cut = np.flatnonzero(~self._plain)
         sides = width[cut]
@@ -205,12 +215,12 @@ class Rooms:
 
     @cached_property
     def _bends(self) -> FloatArray:
-        return np.expm1(-self._tilts[:, None, None] * self._cut[0])
+        return np.expm1(-self._tilts[:, None, None] * self._cut.width)
 
     @cached_property
     def _first(self) -> FloatArray:
         """How likely the first of two ways of a coordinate is."""
-        mass = _mass(self._tilts[:, None, None], self._cut[0], self._open)
+        mass = _mass(self._tilts[:, None, None], self._cut.width, self._open)
         total = mass.sum(axis=2)
         return np.asarray(np.divide(mass[..., 0], total, out=np.ones_like(total), where=total > 0))
 
@@ -237,9 +247,9 @@ class Rooms:
                 v, good = how(which, u, way)
             elif some.any():
                 v[some], good[some] = how(which[some], u[some], None if way is None else way[some])
-        turned = self._cut[3][which]
+        turned = self._cut.turned[which]
         if turned.any():
-            v = np.where(turned[:, None], _of(self._cut[2][..., 0], which) - v, v)
+            v = np.where(turned[:, None], _of(self._cut.before[..., 0], which) - v, v)
         steps = _ways(self._open, which, way) * u[:, :d]  # a way that costs nothing is uniform
         slope = _of(self.slope, which) if way is None else np.where(way, 1.0, -1.0) * _ways(self._cost, which, way)
         moved = np.divide(v, slope, out=steps if way is None else np.where(way, steps, -steps), where=slope != 0)
@@ -247,22 +257,22 @@ class Rooms:
         return np.clip(moved, _of(self.low, which), _of(self.high, which), out=moved), good
 
     def _spaced(self, which: IntArray, u: FloatArray, way: BoolArray | None) -> tuple[FloatArray, BoolArray]:
-        sides, whole = _ways(self._cut[0], which, way), self._cut[4][which]
+        sides, whole = _ways(self._cut.width, which, way), self._cut.whole[which]
         d = sides.shape[1]
         spread = np.where(sides > 0, -np.log(u[:, :d]), 0.0)
         total = spread.sum(axis=1) - (0.0 if self.equal else np.log(u[:, d]))
-        spread *= (self._cut[1][which] / np.where(total > 0, total, 1.0))[:, None]
+        spread *= (self._cut.left[which] / np.where(total > 0, total, 1.0))[:, None]
         return np.where(whole[:, None], sides * u[:, :d], spread), np.ones(len(u), dtype=bool)
 
     def _tilted(self, which: IntArray, u: FloatArray, way: BoolArray | None) -> tuple[FloatArray, BoolArray]:
-        sides, tilts = _ways(self._cut[0], which, way), self._tilts[which]
+        sides, tilts = _ways(self._cut.width, which, way), self._tilts[which]
         d = sides.shape[1]
         v = _truncated(_of(self._tilts, which)[:, None], sides, u[:, :d], _ways(self._bends, which, way))
         rows = np.arange(len(v))
         if self.equal:
             last = np.broadcast_to(sides.argmax(axis=1), (len(v),))
             v[rows, last] = 0.0
-        over = self._cut[1][which] - v.sum(axis=1)
+        over = self._cut.left[which] - v.sum(axis=1)
         good = (over >= 0) & (u[:, d] < np.exp(-tilts * np.maximum(over, 0.0)))
         if self.equal:
             good &= over <= np.broadcast_to(sides, v.shape)[rows, last]
