@@ -162,7 +162,7 @@ class Written(Axes):
         for column, c in parts.items():
             axis, slope = self.axes[self.owner[column]], int(c * scale)
             values = axis.lows if axis.points is None else axis.whole[column][0]
-            if abs(slope) * int(np.abs(values).max()) >= LARGEST:
+            if abs(slope) * max(1, int(np.abs(values).max())) >= LARGEST:
                 raise NotCountableError("numbers beyond 2^62")
             terms[axis.name] = terms.get(axis.name, 0) + slope * values
             if axis.points is None:
