@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
     except ExpressionError as error:
         raise error.at(where) from None
     env: dict[Any, Any] = {}
-    levels: dict[str, list[Any]] = {}
+    texts: dict[Any, tuple[npt.NDArray[np.intp], list[str]]] = {}
     columns = {str(c): c for c in table.columns}
     for layer, name in parsed.vars:
         if layer != "value" or name not in columns:
@@ -38,12 +39,21 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
         if cells.dtype.kind in "biuf":
             env[layer, name] = cells.to_numpy(dtype=float, na_value=np.nan)
             continue
-        codes, found = pd.factorize(cells.astype(object).where(cells.notna(), None).map(lambda v: v if v is None else str(v)))
-        known = [str(v) for v in found]
-        levels[name] = known + [w for w in (words or {}).get(name, ()) if w not in known]
-        texts = dict.fromkeys(node.value for node in walk(parsed.node) if isinstance(node, Text))  # levels, whether they occur or not
-        levels[name] += [text for text in texts if text not in levels[name]]
-        env[layer, name] = np.where(codes < 0, np.nan, codes.astype(float))
+        codes, found = pd.factorize(cells)
+        if len(found) and all(isinstance(v, bool | np.bool_) for v in found):
+            env[layer, name] = np.where(codes < 0, np.nan, np.asarray(found, dtype=float)[codes])
+        else:
+            texts[layer, name] = codes, [str(v) for v in found]
+    # One order of all levels for all texts, whether they occur or not: so that two columns can be compared with each other.
+    given = [node.value for node in walk(parsed.node) if isinstance(node, Text)]
+    known = sorted({*given, *(v for _, own in texts.values() for v in own), *(w for _, name in texts for w in (words or {}).get(name, ()))})
+    levels = {name: known for _, name in texts}
+    for var, (codes, own) in texts.items():
+        place = {level: float(k) for k, level in enumerate(known)}
+        env[var] = np.where(codes < 0, np.nan, np.array([*(place[v] for v in own), np.nan])[codes])
+    problems = parsed.check(levels, list(columns), ordered=())
+    if problems:
+        raise InputError([replace(p, where=f"{where}, {p.where}") for p in problems])
     try:
         values = parsed.evaluate(env, levels=levels, size=len(table))
     except ExpressionError as error:
