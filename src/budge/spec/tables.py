@@ -6,14 +6,14 @@ import csv
 import os
 import stat
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from budge.errors import DataError, StorageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["read_table"]
+__all__ = ["as_numbers", "header_of", "parse_csv", "read_table"]
 
 #: Signs for a missing number. In a column of texts only an empty cell is missing: "None" and "NA" may be levels.
 _MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "<NA>", "null", "NULL", "None", "#N/A"])
@@ -31,23 +31,30 @@ def read_table(path: str | Path) -> pd.DataFrame:
     >>> read_table("people.csv")["housing"].tolist()
     ['rent', 'None']
     """
+    path = Path(path)
+    header = header_of(path)
+    frame = parse_csv(path, path, index_col=0 if header[0] == "" and len(header) > 1 else False)
+    frame.index.name = None
+    for column in frame.columns:
+        if frame[column].dtype.kind not in "biuf":
+            frame[column] = as_numbers(frame[column])
+    return frame
+
+
+def parse_csv(source: Any, path: Path, **how: Any) -> pd.DataFrame:
+    """Read a CSV file, or the bytes of some of its lines, as pandas does; errors in our words."""
+    import warnings
+
     import pandas as pd
 
-    path = Path(path)
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    header = _header(path, separator)
-    labelled = header[0] == "" and len(header) > 1
+    options: dict[str, Any] = {"encoding": "utf-8-sig", "keep_default_na": False, "na_values": [""], "low_memory": False, "on_bad_lines": "error"}
     try:
-        frame = pd.read_csv(
-            path,
-            sep=separator,
-            encoding="utf-8-sig",
-            keep_default_na=False,
-            na_values=[""],
-            index_col=0 if labelled else False,
-            low_memory=False,
-            on_bad_lines="error",
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a first line with more cells than there are columns loses some
+            frame: pd.DataFrame = pd.read_csv(source, sep=_separator(path), **options, **how)
+        return frame
+    except pd.errors.ParserWarning:
+        raise DataError("is not a table: a line has more cells than there are columns", where=path.name) from None
     except pd.errors.EmptyDataError:
         raise DataError("the file is empty", where=path.name) from None
     except pd.errors.ParserError as error:
@@ -61,15 +68,14 @@ def read_table(path: str | Path) -> pd.DataFrame:
         ) from None
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot be read: {error}", where=str(path)) from None
-    frame.index.name = None
-    for column in frame.columns:
-        if frame[column].dtype.kind not in "biuf":
-            frame[column] = _numbers(frame[column])
-    return frame
 
 
-def _header(path: Path, separator: str) -> list[str]:
-    """The column names as they stand; pandas would rename those that occur twice."""
+def _separator(path: Path) -> str:
+    return "\t" if path.suffix.lower() == ".tsv" else ","
+
+
+def header_of(path: Path) -> list[str]:
+    """Return the column names as they stand; pandas would rename those that occur twice."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
@@ -86,7 +92,7 @@ def _header(path: Path, separator: str) -> list[str]:
     if b"\0" in start:
         raise DataError(f"has a NUL byte at byte {start.index(0)}", where=path.name, remedy="a table is a CSV file, in text")
     lines = start.decode("utf-8-sig", errors="replace").splitlines()
-    header = next(iter(csv.reader(lines, delimiter=separator)), [])
+    header = next(iter(csv.reader(lines, delimiter=_separator(path))), [])
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice:
         raise DataError("column labels occur twice", where=path.name, got=twice, remedy="rename the columns")
@@ -106,13 +112,13 @@ def _bad_byte(path: Path) -> str:
     return ""
 
 
-def _numbers(column: pd.Series) -> pd.Series:
-    """A column of numbers and signs for missing ones as numbers; any other as it is."""
+def as_numbers(column: pd.Series, *, all_missing: bool = False) -> pd.Series:
+    """Return a column of numbers and signs for missing ones as numbers; any other as it is. `all_missing`: nothing but signs are numbers, too."""
     import pandas as pd
 
     text = column.astype(object)
     gone = text.isna() | text.isin(_MISSING)
-    if gone.all() or not gone.any():
+    if (gone.all() and not all_missing) or not gone.any():
         return column
     numbers = pd.to_numeric(text.where(~gone), errors="coerce")
     return numbers if bool((numbers.isna() == gone).all()) else column
