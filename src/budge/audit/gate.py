@@ -9,6 +9,7 @@ and ``gap_low`` (what the largest difference between two declared groups is at l
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -66,33 +67,43 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
     >>> print(gate(budge.audit(lambda t: (t["income"] > 9) * 1, X, im, target=1), "share(no_way) > 0.05 or share_low > 0.5"))
     FAILED: fail if share(no_way) > 0.05 or share_low > 0.5 (1.0 > 0.05 or 1.0 > 0.5)
     """
-    table = audit.table if model is None else audit.of_model(model)
-    own = table.assign(no_way=table["extreme"] == "none", every_way=table["extreme"] == "every")
-    names = audit.models if model is None else (model,)
-    beside = [_beside(audit, name, people) for name in names]
-    more = pd.concat(beside) if len(beside) > 1 else beside[0]
-    twice = [c for c in map(str, more.columns) if c in own.columns and re.search(rf"\b{re.escape(c)}\b", condition)]
-    if twice:
-        raise InputError("is a column of the audit and of the people", where="fail-if", got=twice[0], remedy="rename the column of the people")
+    names = audit.models if model is None else (audit._named(model),)
     used = [name for name in GUARANTEED if name in condition]
     if used and len(names) > 1:
         raise InputError("several models were audited", where="fail-if", got=used[0], remedy=f"name one of {', '.join(names)}")
-    joined = pd.concat([own.reset_index(drop=True), more[[c for c in more.columns if c not in own.columns]].reset_index(drop=True)], axis=1)
-    found = _judged(condition, joined, {name: _guaranteed(audit, name, names[0]) for name in used})
-    rough = bool(used) and audit.rows[names[0]].counts.approximate.any()
+
+    def tables() -> Iterator[pd.DataFrame]:
+        for name in names:
+            for piece in audit.in_memory(name, naming=condition):
+                yield _with_people(piece, name, people, condition)
+
+    found = _judged(condition, tables, {name: _guaranteed(audit, name, names[0]) for name in used})
+    rough = bool(used) and audit.tally(names[0]).total("approximate") > 0
     return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
 
 
 def gate_table(table: pd.DataFrame, condition: str) -> Gate:
     """Evaluate a condition over any table: the tests of language models have one of their own."""
-    return _judged(condition, table, {})
+    return _judged(condition, lambda: iter([table]), {})
+
+
+def _with_people(audit: Audit, name: str, people: pd.DataFrame | None, condition: str) -> pd.DataFrame:
+    """Return the table of one model, with columns of the people beside it."""
+    table = audit.of_model(name)
+    own = table.assign(no_way=table["extreme"] == "none", every_way=table["extreme"] == "every")
+    more = _beside(audit, name, people)
+    twice = [c for c in map(str, more.columns) if c in own.columns and re.search(rf"\b{re.escape(c)}\b", condition)]
+    if twice:
+        raise InputError("is a column of the audit and of the people", where="fail-if", got=twice[0], remedy="rename the column of the people")
+    return pd.concat([own.reset_index(drop=True), more[[c for c in more.columns if c not in own.columns]].reset_index(drop=True)], axis=1)
 
 
 def _beside(audit: Audit, name: str, people: pd.DataFrame | None) -> pd.DataFrame:
     """Return the columns of the people who are in the table: all that are at hand, with groups by their labels."""
     rows = audit.rows[name]
     if people is None and audit.context is not None and isinstance(audit.context.source, TableSource):
-        people = audit.context.source.frame
+        given = audit.context.X  # of a part of a stream, with the columns that the model is not given
+        people = given if isinstance(given, pd.DataFrame) else audit.context.source.frame
     if people is not None and not rows.index.isin(people.index).all():
         raise InputError("has other labels than the people of the run", where="people", got=people.index[0], remedy="give it the index that the audit had")
     frame = pd.DataFrame(index=rows.index) if people is None else people.loc[rows.index]
@@ -101,10 +112,10 @@ def _beside(audit: Audit, name: str, people: pd.DataFrame | None) -> pd.DataFram
 
 def _guaranteed(audit: Audit, what: str, model: str) -> float:
     """Return a number with a guarantee."""
-    summary, counts = audit.summary(model), audit.rows[model].counts
+    summary, tally = audit.summary(model), audit.tally(model)
     if what != "gap_low":
-        judged = int((~counts.is_law("none")).sum())
-        open_ = int((counts.status == STATUSES.index("not_exact")).sum())  # they may be on either side
+        judged = tally.number(tally.judged)
+        open_ = tally.number(tally.counts.status == STATUSES.index("not_exact"))  # they may be on either side
         if summary.share is None and not open_:
             raise InputError("nobody was judged", where="fail-if", got=what, remedy="audit people who can be judged")
         least, most = (0.0, 0.0) if summary.share is None else (summary.share.low * judged, summary.share.high * judged)
@@ -115,14 +126,14 @@ def _guaranteed(audit: Audit, what: str, model: str) -> float:
     return max([0.0, *(float(max(g["low"].max(), (-g["high"]).max())) for g in gaps if len(g))])
 
 
-def _judged(condition: str, table: pd.DataFrame, numbers: dict[str, float]) -> Gate:
+def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], numbers: dict[str, float]) -> Gate:
     text, rest = "", condition
     while rest:
         name, inside, before, after = _first_call(rest)
         if name is None:
             text, rest = text + rest, ""
         else:
-            text, rest = text + before + repr(_over_people(table, name, inside)), after
+            text, rest = text + before + repr(_over_people(tables(), name, inside)), after
     for name, value in numbers.items():
         text = text.replace(name, repr(round(value, 12)))
     try:
@@ -161,18 +172,25 @@ def _first_call(text: str) -> tuple[str | None, str, str, str]:
     raise InputError("a bracket is not closed", where="fail-if", got=text)
 
 
-def _over_people(table: pd.DataFrame, name: str, inside: str) -> float:
-    values, boolean = evaluate(inside, table, where="fail-if", words=WORDS)
-    if name in ("share", "count") and not boolean:
-        if inside.strip() not in ("no_way", "every_way"):
-            raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)
-        values = values != 0
-    numbers = values.astype(float)
+def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: str) -> float:
+    """Return a number over all people, from tables that come one after the other."""
+    total, known, people, gaps, least, most = 0.0, 0, 0, 0, np.inf, -np.inf
+    for table in tables:
+        values, boolean = evaluate(inside, table, where="fail-if", words=WORDS)
+        if name in ("share", "count") and not boolean:
+            if inside.strip() not in ("no_way", "every_way"):
+                raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)
+            values = values != 0
+        numbers = values.astype(float)
+        if re.search(r"\brho\b", inside) and "method" in table:
+            gaps += int(np.isnan(numbers[(table["method"] != "none").to_numpy()]).sum())
+        there = numbers[~np.isnan(numbers)]
+        total, known, people = total + float(there.sum()), known + len(there), people + len(numbers)
+        least, most = min(least, float(there.min(initial=np.inf))), max(most, float(there.max(initial=-np.inf)))
     if name == "count":
-        return float(numbers.sum())
-    gaps = int(np.isnan(numbers[(table["method"] != "none").to_numpy()]).sum()) if re.search(r"\brho\b", inside) and "method" in table else 0
+        return total if known == people else np.nan
     if gaps:
         raise InputError(f"is not known of {gaps} people: answers are missing", where="fail-if", got=f"{name}({inside})", remedy="use low or high")
-    if not len(numbers) or np.isnan(numbers).all():
+    if not known:
         raise InputError("nobody has a value", where="fail-if", got=f"{name}({inside})", remedy="audit people who can be judged")
-    return float({"least": np.nanmin, "most": np.nanmax}.get(name, np.nanmean)(numbers))
+    return {"least": least, "most": most}.get(name, total / known)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +17,7 @@ from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design
 from budge.audit.sources import Source, TableSource
 from budge.audit.summary import HOW, Summary, differences, group_table, summarise
+from budge.audit.tally import GroupTallies, Tally
 from budge.errors import InputError, Problem, nearest
 from budge.models import Predictor
 from budge.stats import Claims, Counts, claim
@@ -126,10 +127,29 @@ class Audit:
             return self.table
         return self.table[self.table["model"] == self._named(model)].drop(columns="model")
 
+    def whole(self) -> Audit:
+        """Return the same audit with everybody in memory: this one."""
+        return self
+
+    def in_memory(self, model: str | None = None, *, naming: str = "") -> Iterator[Audit]:
+        """Yield audits in memory that make up the rows of one model: this one. `naming` is a text in which columns of the people may be named."""
+        self._named(model)
+        yield self
+
     def summary(self, model: str | None = None) -> Summary:
         """Return what share of people is below and above, in sentences with guarantees."""
         name = self._named(model)
-        return summarise(self.rows[name], self._claims[name], self.design, self.info, name)
+        return summarise(self.tally(name), {c: self.tallies(c, name) for c, _ in self.design.groups}, self.design, self.info, name)
+
+    def tally(self, model: str | None = None) -> Tally:
+        """Return how many people have the same counts."""
+        name = self._named(model)
+        return Tally.of(self.rows[name], self._claims[name])
+
+    def tallies(self, group: Any, model: str | None = None) -> Mapping[Any, Tally]:
+        """Return the same for every group: a column by name, or values."""
+        name = self._named(model)
+        return GroupTallies(self.rows[name], self._claims[name], self.group(group, model=name))
 
     def by(self, group: Any, *, model: str | None = None, alpha: float | None = None) -> pd.DataFrame:
         """Return the share of people below and above by group, with intervals that hold for all groups together.
@@ -137,9 +157,7 @@ class Audit:
         One row per group and side: `people` judged, `count` of verdicts and their share (`verdicts`), `low` and `high` of the share of people who
         *are* on that side, and the mean of rho.
         """
-        name = self._named(model)
-        values = self.group(group, model=name)
-        return group_table(self.rows[name], self._claims[name], values, self.design.alpha if alpha is None else alpha)
+        return group_table(self.tallies(group, model), self.design.alpha if alpha is None else alpha)
 
     def differences(self, group: Any, *, side: Literal["below", "above"] | None = None, model: str | None = None, alpha: float | None = None) -> pd.DataFrame:
         """Return the difference of every two groups' shares of people on one side (the claim's), with intervals that hold together."""

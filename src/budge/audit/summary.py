@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design
+from budge.audit.tally import Tally
 from budge.errors import printable
-from budge.stats import Claims, Share, share_from_p_values
+from budge.stats import Share
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
-from budge.stats.counts import LAWS, Counts
+from budge.stats.counts import LAWS
 
-if TYPE_CHECKING:
-    from budge.audit.result import Rows
-
-__all__ = ["HOW", "Summary", "between", "differences", "group_table", "heads", "mean_rho", "records", "share_of", "summarise"]
+__all__ = ["HOW", "Summary", "between", "differences", "group_table", "heads", "records", "summarise"]
 
 SIDES: tuple[Claim, Claim] = ("below", "above")
+MOST_GAPS = 5  # sentences about differences between the groups of a column
+NO_GAP = 1e-12  # shares this close differ by rounding
 #: How something is known that needs no error rate, and what is not.
 HOW = {
     "listed": "every reachable point was asked about",
@@ -213,12 +212,16 @@ def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) ->
     said = ", ".join(f"{group} {_ends(low, high)} of {people:,}" for group, people, low, high in seen if people)
     lines = [f"{word} by {column}: {said} ({sure})."] if said else []
     gaps = differences(table, design.claim)
-    for one, two, low, high in zip(gaps["first"], gaps["second"], gaps["low"], gaps["high"]):
-        if low > 0 or high < 0:
-            more, less = (one, two) if low > 0 else (two, one)
-            least, most = (f"{100 * v:.3g}" for v in sorted((abs(low), abs(high))))
-            by = least if least == most else f"{least} to {most}"
-            lines.append(f"This share {'appears to be' if 'approximately' in sure else 'is'} higher for {more} than for {less} by {by} points.")
+    shown = gaps[(gaps["low"] > NO_GAP) | (gaps["high"] < -NO_GAP)]
+    largest = sorted(shown.to_dict(orient="records"), key=lambda gap: min(gap["high"], -gap["low"]))[:MOST_GAPS]
+    for gap in largest:
+        one, two, low, high = gap["first"], gap["second"], float(gap["low"]), float(gap["high"])
+        more, less = (one, two) if low > 0 else (two, one)
+        ends = [f"{100 * v:.3g}" for v in sorted((abs(low), abs(high)))]
+        by = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+        lines.append(f"This share {'appears to be' if 'approximately' in sure else 'is'} higher for {more} than for {less} by {by} points.")
+    if len(shown) > MOST_GAPS:
+        lines.append(f"{len(shown) - MOST_GAPS:,} smaller differences by {column} are shown, too: see `differences`.")
     return lines
 
 
@@ -227,70 +230,43 @@ def _ends(low: float, high: float) -> str:
     return one if one == two else f"{one} to {two}"
 
 
-def summarise(rows: Rows, claims: Claims, design: Design, info: Mapping[str, Any], model: str) -> Summary:
-    """Summarise the rows of one model."""
-    counts = rows.counts
-    judged = ~counts.is_law("none")
-    at = slice(None) if judged.all() else np.flatnonzero(judged)
-    columns, extremes = [column for column, _ in design.groups], _tally(EXTREMES, claims.extreme_code)
+def summarise(tally: Tally, groups: Mapping[str, Mapping[Any, Tally]], design: Design, info: Mapping[str, Any], model: str) -> Summary:
+    """Summarise the people of one model, and their groups by column."""
+    counts, claims, judged = tally.counts, tally.claims, tally.judged
+    extremes = tally.words(EXTREMES, claims.extreme_code)
     return Summary(
-        model=model, people=len(counts), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
-        verdicts=_tally(VERDICTS, claims.verdict_code), methods=_tally(LAWS, counts.law), no_way=extremes.get("none", 0),
-        every_way=extremes.get("every", 0), open_ways=int((judged & ~counts.way & (claims.extreme_code == 0)).sum()),
-        share=share_of(claims, rows.units, at, design.claim, design.alpha) if judged.any() else None,
-        groups={c: group_table(rows, claims, rows.groups[c], design.alpha / len(columns)) for c in columns},
-        mean_rho=mean_rho(claims.rho[at], counts.unresolved[at]), mean_ends=_mean_ends(counts, at) if judged.any() else None,
-        asked=int(counts.asked.sum()), points=int(counts.n.sum()),
-        unresolved=int(counts.unresolved.sum()), between_ends=int((counts.is_law("proved") & np.isnan(claims.rho)).sum()),
-        approximate=int(counts.approximate.sum()), causes=tuple(info.get("causes", {}).get(model, ())),
-        design=design, info=info,
+        model=model, people=int(tally.people.sum()), given=int(info["people"]), already=int(info.get("already", {}).get(model, 0)),
+        verdicts=tally.words(VERDICTS, claims.verdict_code), methods=tally.words(LAWS, counts.law), no_way=extremes.get("none", 0),
+        every_way=extremes.get("every", 0),
+        open_ways=tally.number(judged & ~counts.way & (claims.extreme_code == 0)),
+        share=tally.share(design.claim, design.alpha),
+        groups={column: group_table(found, design.alpha / len(groups)) for column, found in groups.items()},
+        mean_rho=tally.mean_rho(), mean_ends=tally.mean_ends(), asked=tally.asked, points=tally.total("n"), unresolved=tally.total("unresolved"),
+        between_ends=tally.number(counts.is_law("proved") & np.isnan(claims.rho)), approximate=tally.total("approximate"),
+        causes=tuple(info.get("causes", {}).get(model, ())), design=design, info=info,
     )  # fmt: skip
 
 
-def _tally(names: tuple[str, ...], codes: npt.NDArray[np.int8]) -> dict[str, int]:
-    """Return how many rows have each word, the most frequent first."""
-    return {names[int(k)]: int(v) for k, v in pd.Series(codes).value_counts().items()}  # type: ignore[call-overload]
-
-
-def mean_rho(rho: Any, unresolved: Any) -> float | None:
-    """Return the mean over people who were judged; None where one of their answers is missing: a mean over the others would be about other people."""
-    values = np.asarray(rho, dtype=float)
-    return float(values.mean()) if values.size and not np.any(unresolved) and not np.isnan(values).any() else None
-
-
-def _mean_ends(counts: Counts, at: npt.NDArray[np.intp] | slice) -> tuple[float, float]:
-    """Return the mean of the estimates over rows if every missing answer is a miss, and if every one is a hit."""
-    least, lost = counts.hit_mass[at], counts.lost_mass[at]
-    return float(np.clip(least, 0, 1).mean()), float(np.clip(least + lost, 0, 1).mean())
-
-
-def share_of(claims: Claims, units: npt.NDArray[np.int64], at: npt.NDArray[np.intp] | slice, side: Claim, alpha: float) -> Share:
-    """Return the share of some rows that are on one side of the threshold, whatever their law; rows that share their draws count as one unit."""
-    p, q = claims.evidence(side)[at], claims.evidence("above" if side == "below" else "below")[at]
-    ties = claims.has("at the threshold")[at] & (claims.threshold > 0)
-    return share_from_p_values(p, q, known_not=ties, claim=side, alpha=alpha, units=units[at])
-
-
-def group_table(rows: Rows, claims: Claims, groups: pd.Series, alpha: float) -> pd.DataFrame:
+def group_table(groups: Mapping[Any, Tally], alpha: float) -> pd.DataFrame:
     """Return the people, verdicts and shares of each group, with intervals that hold for all groups and both sides together.
 
     Both sides of a group rest on the same two bounds (so many at least below, so many at least above), so that they share one alpha.
     """
-    judged = ~rows.counts.is_law("none")
-    codes, names = _in_order(_named_groups(groups))
     found = []
-    for k, name in enumerate(names):
-        at = np.flatnonzero((codes == k) & judged)
-        size, mean = len(at), mean_rho(claims.rho[at], rows.counts.unresolved[at])
+    for name in groups:
+        tally = groups[name]
+        size, mean = tally.number(tally.judged), tally.mean_rho()
         for side in SIDES:
-            made = int(claims.has("none" if side == "below" and claims.threshold == 0 else side)[at].sum())
-            ends = share_of(claims, rows.units, at, side, alpha / len(names)) if size else None
+            claims = tally.claims
+            made = tally.number(claims.has("none" if side == "below" and claims.threshold == 0 else side) & tally.judged)
+            ends = tally.share(side, alpha / len(groups))
             found.append(
                 {
                     "group": name, "verdict": side, "people": size, "count": made, "verdicts": made / size if size else np.nan,
                     "low": ends.low if ends else np.nan, "high": ends.high if ends else np.nan, "mean_rho": np.nan if mean is None else mean,
                 }
             )  # fmt: skip
+        del tally  # its memory is that of the next
     columns = ["group", "verdict", "people", "count", "verdicts", "low", "high", "mean_rho"]
     return pd.DataFrame(found, columns=columns).set_index(["group", "verdict"])
 
@@ -307,26 +283,3 @@ def differences(table: pd.DataFrame, side: str) -> pd.DataFrame:
     ]  # fmt: skip
     return pd.DataFrame(found, columns=["first", "second", "low", "high", "verdicts"])
 
-
-def _named_groups(groups: pd.Series) -> pd.Series:
-    """Return the groups with a name for people whose group is missing: they are a group too."""
-    if not groups.isna().any():
-        return groups
-    if isinstance(groups.dtype, pd.CategoricalDtype):
-        return groups.cat.add_categories([c for c in ["missing"] if c not in groups.cat.categories]).fillna("missing")
-    return groups.astype(object).where(groups.notna(), "missing")
-
-
-def _in_order(groups: pd.Series) -> tuple[npt.NDArray[np.intp], list[Any]]:
-    """Return the code of each row's group, and the groups by their own order, or by their text where they have none."""
-    codes, found = pd.factorize(groups)
-    names = list(found)
-    if isinstance(groups.dtype, pd.CategoricalDtype):
-        order = [c for c in groups.cat.categories if c in names]
-    else:
-        try:
-            order = sorted(names)
-        except TypeError:
-            order = sorted(names, key=str)
-    place = np.array([order.index(name) for name in names], dtype=np.intp)
-    return place[codes] if len(names) else codes, order

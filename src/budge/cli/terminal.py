@@ -140,13 +140,13 @@ def fitting(rows: pd.DataFrame, width: int) -> tuple[pd.DataFrame, list[str]]:
     return rows.drop(columns=hidden), hidden
 
 
-def show_table(rows: pd.DataFrame, *, most: int = 12) -> None:
+def show_table(rows: pd.DataFrame, *, most: int = 12, total: int | None = None) -> None:
     """A readable table; verdicts are coloured on a terminal, and a narrow one is told which columns it does not see."""
     from rich.markup import escape
     from rich.table import Table
 
     screen = console(sys.stdout)
-    total, rows = len(rows), rows.head(most)
+    total, rows = len(rows) if total is None else total, rows.head(most)
     rows, hidden = fitting(rows, screen.width) if rows.columns.is_unique else (rows, [])
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for k, column in enumerate(rows.columns):

@@ -8,7 +8,7 @@ cannot disagree. Answers that are missing count against each claim.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -83,6 +83,10 @@ class Claims:
     verdict = property(lambda self: spelled(VERDICTS, self.verdict_code), doc="The verdict of each row, or its status.")
     extreme = property(lambda self: spelled(EXTREMES, self.extreme_code), doc="`none`, `every` or nothing.")
     exactness = property(lambda self: spelled(EXACTNESS, self.exactness_code), doc="How sure the claims are.")
+
+    def take(self, rows: Any) -> Claims:
+        """Return some rows."""
+        return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self) if f.name not in ("alpha", "threshold")})
 
     def has(self, verdict: str) -> NDArray[np.bool_]:
         """Return the rows with a verdict."""

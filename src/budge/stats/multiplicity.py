@@ -1,7 +1,7 @@
 """Many tests at once: adjusted p-values, and the two verdicts over a family of interaction models.
 
-`flag` and `certify` are the paper's (App. SensAnalysis). Benjamini-Hochberg comes from SciPy; Holm and Bonferroni are a few lines
-here because SciPy has neither and the package that does weighs more than all of budge.
+`flag` and `certify` are the paper's (App. SensAnalysis). The adjustments are a few lines here: SciPy has no Holm, and its Benjamini-Hochberg takes
+every p-value by itself, where here one may stand for a million people.
 
 Shares of people below (or above) the threshold allow for the error of each single verdict. Counting verdicts is not enough: some
 claims are false, and some people who should be claimed are not. Let M be the number of people for whom the claim is true. At a
@@ -13,8 +13,9 @@ last one is Bonferroni's. The opposite claim bounds the share from above in the 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ from budge.stats._checks import (
 from budge.stats.binomial import lower_bound, p_value
 from budge.stats.tails import at_least
 
-__all__ = ["FamilyVerdict", "Share", "adjust", "certify", "flag", "share", "share_from_p_values", "true_claims"]
+__all__ = ["FamilyVerdict", "Share", "Units", "adjust", "certify", "flag", "share", "share_from_p_values", "true_claims"]
 
 METHODS = ("bh", "by", "holm", "bonferroni", "none")
 
@@ -59,7 +60,7 @@ def _p_values_of(values: object, where: str = "p_values") -> Floats:
     return p
 
 
-def adjust(p_values: object, method: str = "bh") -> Floats:
+def adjust(p_values: object, method: str = "bh", *, repeats: NDArray[np.int64] | None = None) -> Floats:
     """Return adjusted p-values along the last axis, in the order they came.
 
     Parameters
@@ -69,6 +70,8 @@ def adjust(p_values: object, method: str = "bh") -> Floats:
     method : {"bh", "by", "holm", "bonferroni", "none"}
         `bh` bounds the expected share of false claims among those made ("which people"; independent or positively dependent
         tests), `by` does under any dependence; `holm` and `bonferroni` bound the probability of any false claim.
+    repeats : array of int, optional
+        How many tests each p-value of one family stands for.
 
     Examples
     --------
@@ -77,20 +80,23 @@ def adjust(p_values: object, method: str = "bh") -> Floats:
     """
     p = _p_values_of(p_values)
     how = one_of(method, "method", METHODS)
-    m = p.shape[-1]
     if how == "none":
         return p.copy()
+    order = np.argsort(p, axis=-1, kind="stable")
+    ranked = np.take_along_axis(p, order, -1)
+    upto = np.cumsum(np.ones(p.shape[-1], np.int64) if repeats is None else repeats[order], axis=-1)  # tests with this p-value, or an earlier one
+    m = int(upto[..., -1:].flat[0])
     if how == "bonferroni":
-        return np.asarray(np.minimum(1.0, m * p))
-    if how == "holm":
-        order = np.argsort(p, axis=-1, kind="stable")
-        stepped = np.maximum.accumulate(np.take_along_axis(p, order, -1) * np.arange(m, 0, -1), axis=-1)
-        adjusted = np.empty_like(p)
-        np.put_along_axis(adjusted, order, np.minimum(1.0, stepped), -1)
-        return adjusted
-    from scipy.stats import false_discovery_control  # late: scipy.stats is slow to import
-
-    return np.asarray(false_discovery_control(p, axis=-1, method="bh" if how == "bh" else "by"), np.float64)
+        stepped = m * ranked
+    elif how == "holm":  # equal p-values step together: the first of them counts
+        before = np.concatenate([np.zeros_like(upto[..., :1]), upto[..., :-1]], axis=-1)
+        stepped = np.maximum.accumulate(ranked * (m - before), axis=-1)
+    else:
+        more = float((1 / np.arange(1, m + 1)).sum()) if how == "by" else 1.0
+        stepped = np.minimum.accumulate((ranked * more * m / upto)[..., ::-1], axis=-1)[..., ::-1]
+    adjusted = np.empty_like(p)
+    np.put_along_axis(adjusted, order, np.minimum(1.0, stepped), -1)
+    return adjusted
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,106 @@ def certify(p_values: object, alpha: object = 0.05) -> FamilyVerdict:
     level, p = fraction(alpha, "alpha"), _p_values_of(p_values)
     largest = p.max(axis=-1)
     return FamilyVerdict("certify", unwrap(largest), unwrap(largest < level), p.shape[-1], level, "intersection-union")
+
+
+_Pairs = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Which people have the same draws, and who of them has which p-value: entries of an array of p-values stand for many people.
+
+    Parameters
+    ----------
+    code, weight, repeats
+        Units whose people all have the p-value of one entry: the entry, the people of such a unit, and how many such units there are.
+    odd_code, odd_unit
+        The people of all other units: each person's entry, and the number of the unit.
+
+    Examples
+    --------
+    >>> units = Units.of([0, 1, 1, 0], [7, 8, 8, 9])  # two people share their draws
+    >>> units.weight.tolist(), units.repeats.tolist(), units.people
+    ([1, 2], [2, 1], 4)
+    """
+
+    code: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    repeats: NDArray[np.int64]
+    odd_code: NDArray[np.int64]
+    odd_unit: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, code: object, unit: object) -> Units:
+        """Return the units of people, from each person's entry and a number that people of one unit share."""
+        codes, numbers = np.asarray(code, dtype=np.int64), np.asarray(unit)
+        order = np.argsort(numbers, kind="stable")
+        codes, numbers = codes[order], numbers[order]
+        start = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]]) if len(numbers) else np.zeros(0, np.int64)
+        size = np.diff(np.r_[start, len(codes)])
+        same = np.minimum.reduceat(codes, start) == np.maximum.reduceat(codes, start) if len(start) else np.zeros(0, bool)
+        odd = np.repeat(~same, size)
+        which = np.repeat(np.cumsum(~same) - 1, size)
+        return cls(*_pairs(codes[start[same]], size[same], np.ones(int(same.sum()), np.int64)), codes[odd], which[odd].astype(np.int64))
+
+    @classmethod
+    def join(cls, parts: Sequence[Units]) -> Units:
+        """Return the units of parts that have none in common."""
+        first = np.cumsum([0, *(int(u.odd_unit.max(initial=-1)) + 1 for u in parts)])
+        odd = [u.odd_unit + k for u, k in zip(parts, first.tolist())]
+        code, weight, repeats, other = (
+            np.concatenate([getattr(u, name) for u in parts] or [np.zeros(0, np.int64)]) for name in ("code", "weight", "repeats", "odd_code")
+        )
+        return cls(*_pairs(code, weight, repeats), other, np.concatenate(odd or [np.zeros(0, np.int64)]))
+
+    @property
+    def people(self) -> int:
+        """The number of people."""
+        return int((self.weight * self.repeats).sum()) + len(self.odd_code)
+
+    @property
+    def units(self) -> int:
+        """The number of units."""
+        return int(self.repeats.sum()) + int(self.odd_unit.max(initial=-1)) + 1
+
+    def people_of(self, entries: int) -> NDArray[np.int64]:
+        """Return the number of people of each entry."""
+        found = np.zeros(entries, np.int64)
+        np.add.at(found, self.code, self.weight * self.repeats)
+        np.add.at(found, self.odd_code, 1)
+        return found
+
+    def per_unit(self, p: Floats) -> _PerUnit:
+        """Return the number of people known, and p-value, weight and repeats of the units of the others."""
+        values, odd = p[self.code], p[self.odd_code]
+        drawn, left = values > 0, odd > 0
+        known = float((self.weight * self.repeats)[~drawn].sum() + (~left).sum())
+        which = self.odd_unit[left]
+        start = np.flatnonzero(np.r_[True, which[1:] != which[:-1]]) if len(which) else np.zeros(0, np.int64)
+        most = np.maximum.reduceat(odd[left], start) if len(start) else np.zeros(0)
+        weight = np.r_[self.weight[drawn], np.diff(np.r_[start, len(which)]) if len(start) else np.zeros(0, np.int64)]
+        return _PerUnit(known, np.r_[values[drawn], most], weight.astype(float), np.r_[self.repeats[drawn], np.ones(len(start), np.int64)])
+
+
+def _pairs(code: NDArray[np.int64], weight: NDArray[np.int64], repeats: NDArray[np.int64]) -> _Pairs:
+    """Return every pair of code and weight once, with the sum of its repeats."""
+    most = int(weight.max(initial=0)) + 1
+    codes, sums = np.asarray(code * most + weight), repeats
+    if len(codes) and int(codes.max()) < 4 * len(codes):
+        total = np.bincount(codes, sums).astype(np.int64)  # exact: counts of people are below 2^53
+        found = np.flatnonzero(total)
+        return found // most, found % most, total[found]
+    found, at = np.unique(codes, return_inverse=True)
+    return found // most, found % most, np.bincount(at, sums, len(found)).astype(np.int64)
+
+
+class _PerUnit(NamedTuple):
+    """People known, and of the others by unit: the p-value, the people of the unit, and how many such units there are."""
+
+    known: float
+    p: Floats
+    weight: Floats
+    repeats: NDArray[np.int64]
 
 
 LEVELS = (0.05, 0.01, 0.001)  # and a fourth, which depends on the error and on the number of units
@@ -223,8 +329,9 @@ def share_from_p_values(
         Error of the interval, half of it at each end.
     over : {"these", "population"}
         The share among these people, or in the population that they are a random sample of.
-    units : array of int, optional
-        Equal numbers mark people whose draws are the same (equal starts draw equal points), hence with equal p-values.
+    units : array of int, or Units, optional
+        Equal numbers mark people whose draws are the same (equal starts draw equal points), hence with equal p-values. With `Units`, an entry
+        of the arrays stands for many people.
     independent : bool
         Whether the draws of different units are independent. If not, Holm's count bounds each end, for any dependence.
 
@@ -250,13 +357,15 @@ def share_from_p_values(
     against = np.where(_marks(known_not, p.size), 0.0, q)
     what, remedy = "a claim and its opposite cannot both be known to be true", "give the p-value 1 to what is known to be false"
     refuse_first((p == 0) & (against == 0), q, what, "p_opposite", remedy)
-    m, groups = p.size, None if units is None else _units(units, p.size)
+    groups = units if isinstance(units, Units) else None if units is None else _units(units, p.size)
+    people = groups.people_of(p.size) if isinstance(groups, Units) else np.broadcast_to(np.int64(1), p.shape)
+    m = int(people.sum())
     if whom == "population":
         low, not_true = (_population(v, error / 2, groups) for v in (p, against))
     else:
         count = true_claims if independent else _holm_claims
         low, not_true = (count(v, error / 2, units=groups) / m for v in (p, against))
-    made, opposite = int((p < error).sum()), int((q < error).sum())
+    made, opposite = int(people[p < error].sum()), int(people[q < error].sum())
     return Share(made, opposite, m, low, max(1.0 - not_true, low), error, whom, side)
 
 
@@ -269,7 +378,7 @@ def true_claims(p: object, alpha: object, *, units: object = None) -> float:
         One p-value per person. 0 means known to be true: counted, and never among those that may be false.
     alpha : float
         Error, split equally over the levels 0.05, 0.01, 0.001 and (alpha / 4) / units.
-    units : array of int, optional
+    units : array of int, or Units, optional
         Equal numbers mark people with the same draws. A unit has one p-value (the largest of its people that are not known)
         and weighs as much as its people; at most f units are claimed falsely, so the f heaviest claimed ones are left out.
 
@@ -282,15 +391,17 @@ def true_claims(p: object, alpha: object, *, units: object = None) -> float:
     (3.0, 1.0)
     """
     level = fraction(alpha, "alpha")
-    known, q, weight = _per_unit(p, units)
-    if not q.size:
+    known, q, weight, repeats = _per_unit(p, units)
+    many = int(repeats.sum())
+    if not many:
         return known
     each = level / (len(LEVELS) + 1)
     best = 0.0
-    for a in (*LEVELS, each / q.size):
-        claimed = weight[q < a]
-        false = claimed.size - _least_true(claimed.size, q.size, a, each)
-        best = max(best, _without_heaviest(claimed, false))
+    for a in (*LEVELS, each / many):
+        chosen = q < a
+        claimed = int(repeats[chosen].sum())
+        false = claimed - _least_true(claimed, many, a, each)
+        best = max(best, _without_heaviest(weight[chosen], repeats[chosen], false))
     return known + best
 
 
@@ -304,45 +415,47 @@ def _least_true(made: int, units: int, level: float, error: float) -> int:
     return high
 
 
-def _without_heaviest(weight: Floats, drop: int) -> float:
+def _without_heaviest(weight: Floats, repeats: NDArray[np.int64], drop: int) -> float:
     """Return the sum of the weights without the `drop` largest."""
-    keep = weight.size - drop
-    if keep <= 0:
-        return 0.0
-    return float((np.partition(weight, keep - 1)[:keep] if drop else weight).sum())
+    if not drop:
+        return float((weight * repeats).sum())
+    order = np.argsort(weight)
+    w, many = weight[order], repeats[order]
+    kept = np.clip(int(many.sum()) - drop - (np.cumsum(many) - many), 0, many)
+    return float((w * kept).sum())
 
 
 def _holm_claims(p: object, alpha: float, *, units: object = None) -> float:
     """Return the number of people that Holm's procedure claims: all true with probability 1 - alpha, under any dependence."""
-    known, q, weight = _per_unit(p, units)
-    return known + (float(weight[adjust(q, "holm") < alpha].sum()) if q.size else 0.0)
+    known, q, weight, repeats = _per_unit(p, units)
+    return known + (float(np.repeat(weight, repeats)[adjust(np.repeat(q, repeats), "holm") < alpha].sum()) if q.size else 0.0)
 
 
-def _population(p: Floats, alpha: float, units: NDArray[np.int64] | None) -> float:
+def _population(p: Floats, alpha: float, units: NDArray[np.int64] | Units | None) -> float:
     """Return a lower bound for the population share of true claims."""
     if units is not None:
-        return float(lower_bound(true_claims(p, alpha / 2, units=units), p.size, alpha / 2))
+        people = units.people if isinstance(units, Units) else p.size
+        return float(lower_bound(true_claims(p, alpha / 2, units=units), people, alpha / 2))
     bounds = [(lower_bound(int((p < a).sum()), p.size, alpha / len(LEVELS)) - a) / (1 - a) for a in LEVELS]
     return float(max(0.0, *bounds))
 
 
-def _per_unit(p: object, units: object) -> tuple[float, Floats, Floats]:
-    """Return the number of people known, and p-value and weight per unit of the others."""
+def _per_unit(p: object, units: object) -> _PerUnit:
+    """Return the number of people known, and p-value, weight and repeats per unit of the others."""
     q = _p_values_of(p, "p").ravel()
+    if isinstance(units, Units):
+        return units.per_unit(q)
     drawn = q > 0
-    known = float(q.size - drawn.sum())
-    if units is None:
-        return known, q[drawn], np.ones(int(drawn.sum()))
-    numbers, q = _units(units, q.size)[drawn], q[drawn]
-    if not q.size:
-        return known, q, q
+    known, numbers = float(q.size - drawn.sum()), None if units is None else _units(units, q.size)[drawn]
+    q = q[drawn]
+    ones: NDArray[np.int64] = np.broadcast_to(np.int64(1), q.shape)
+    if numbers is None or not q.size:
+        return _PerUnit(known, q, np.broadcast_to(1.0, q.shape), ones)
     if (numbers[1:] < numbers[:-1]).any():
         order = np.argsort(numbers, kind="stable")
         numbers, q = numbers[order], q[order]
     start = np.flatnonzero(np.r_[True, numbers[1:] != numbers[:-1]])
-    if start.size == q.size:
-        return known, q, np.ones(q.size)
-    return known, np.maximum.reduceat(q, start), np.diff(np.r_[start, q.size]).astype(np.float64)
+    return _PerUnit(known, np.maximum.reduceat(q, start), np.diff(np.r_[start, q.size]).astype(float), ones[: len(start)])
 
 
 def _units(units: object, people: int) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design, Execution, Progress, designed, given, population_name
-from budge.audit.run import check_answered, drifted
+from budge.audit.run import answered, check_answered, drifted
 from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
@@ -109,7 +109,7 @@ def ablate(
         "model_digest": about.predictor.digest(),
     }  # fmt: skip
     made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), again)
-    check_answered(found.counts, question, (), made)
+    check_answered(answered(found.counts), question, (), made)
     notes = drifted({"model": about.predictor}, source.starts(), {"model": about.before}, carried.check, made)
     return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
 

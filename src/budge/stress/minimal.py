@@ -13,7 +13,7 @@ import pandas as pd
 
 from budge.audit.design import Design, Execution, designed, given
 from budge.audit.proving import Settler, settlers_of
-from budge.audit.run import check_answered
+from budge.audit.run import answered, check_answered
 from budge.audit.sources import TableSource, make_source
 from budge.audit.summary import heads
 from budge.errors import BudgeError, DesignError
@@ -121,7 +121,7 @@ def minimal_relaxations(
     chosen, left_out = resolve(im, relaxations, source.frame)
     most = min(whole(max_size, "max_size"), len(chosen))
     first = tally(about, [im], purposes=["draw"]).counts[0]
-    check_answered([first.take(about.chosen)], question, (), None)
+    check_answered(answered([first.take(about.chosen)]), question, (), None)
     settled = _Settled(about)
     stuck = about.chosen & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
     listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person is known

@@ -14,7 +14,8 @@ from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
 from budge.audit.run import drifted, run_audit
-from budge.audit.summary import heads, mean_rho, records
+from budge.audit.summary import heads, records
+from budge.audit.tally import mean_rho
 from budge.errors import DesignError, InputError, nearest, printable
 from budge.models import as_predictor
 from budge.stats._checks import percent, plain

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
-from budge.audit.summary import mean_rho
+from budge.audit.tally import mean_rho
 
 __all__ = ["everybody_record", "first_people"]
 
