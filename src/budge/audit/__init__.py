@@ -55,7 +55,8 @@ def audit(
         Anything that predicts (see `budge.models.as_predictor`), or a mapping of names to such: then each person's points
         are drawn once and every model is asked.
     X
-        The people: a table; or inputs of any kind where `im` only draws.
+        The people: a table; a stream of people (a path or pattern of Parquet files, a CSV file, a `pyarrow.dataset`, a Dask DataFrame, an iterator of
+        tables, see `budge.people.People`); or inputs of any kind where `im` only draws.
     im
         An `InteractionModel`, or anything with ``draw(x, n, rng)``.
     target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
@@ -112,6 +112,10 @@ class Asker:
     def of(cls, name: str, predictor: Predictor, target: Target, before: npt.NDArray[Any], *, shared: bool = False) -> Asker:
         """Return the asker of a model whose answers about the starts are known."""
         return cls(name, predictor, target, _kinds(before), before.dtype.kind != "f" or bool((before == np.floor(before)).all()), shared)
+
+    def with_kinds(self, other: Asker) -> Asker:
+        """Return the asker that expects what either has seen: these are some people of a larger audit."""
+        return replace(self, kinds=self.kinds | other.kinds, whole=False)  # somebody else may have been answered by a fraction
 
     def __call__(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
         """Ask about points; `before` is the answer about the start of each."""

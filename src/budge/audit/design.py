@@ -350,7 +350,8 @@ class Execution:
     block_people
         People per block; chosen by the number of draws unless given.
     journal, overwrite
-        A folder in which finished blocks are kept as the work goes on; the same call resumes. `overwrite` replaces a journal that is there.
+        A folder in which finished blocks are kept as the work goes on; the same call resumes. `overwrite` replaces a journal that is there. Of a stream of
+        people it is the folder of the run.
     progress
         Called with (people done, people in all).
     check

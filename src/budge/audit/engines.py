@@ -57,12 +57,14 @@ def run_blocks(
     engine
         None: this process for one job, processes otherwise. ``serial``, ``threads``, ``processes``; the name of a joblib
         backend; ``dask`` or ``ray``: the cluster to which this process is connected, or else one on this machine for as
-        long as the run takes; a Dask client or cluster; the ``ray`` module.
+        long as the run takes; ``dask:ADDRESS`` (``dask:tcp://10.0.0.1:8786``) or ``ray:ADDRESS`` (``ray:auto``): the cluster there;
+        a Dask client or cluster; the ``ray`` module.
     retries
         How many times a block is given out again after a worker died. The last try is made with no other block under way,
         so that the guilty one is known; with 0 that is every try.
 
-    Blocks whose workers keep dying are named in an `IncompleteError` after all others are finished; an error of the work is raised as it was.
+    Blocks whose workers keep dying, or that need more memory than there is, are named in an `IncompleteError` after all others are finished
+    (positions in its `lost`); any other error of the work is raised as it was.
 
     Examples
     --------
@@ -74,9 +76,7 @@ def run_blocks(
     if isinstance(retries, bool) or not isinstance(retries, int) or retries < 0:
         raise InputError("the number of retries is 0 or more", where="retries", got=retries)
     pool = _choose(work, n_jobs, engine, len(blocks))
-    if pool is None or not len(blocks):
-        return ((position, work(blocks[position])) for position in range(len(blocks)))
-    return _run(pool, blocks, retries)
+    return _run(pool, blocks, retries) if len(blocks) else iter(())
 
 
 class _Pool(NamedTuple):
@@ -89,6 +89,7 @@ def _run(opening: AbstractContextManager[_Pool], blocks: Sequence[Block], retrie
     todo, flying = deque(range(len(blocks))), dict[Future[Any], int]()
     strikes, lost, given, reason = Counter[int](), list[int](), 0, ""
     with opening as pool:
+        deaths: tuple[type[Exception], ...] = (MemoryError, *pool.deaths)
         while (todo or flying) and len(lost) < (_LOST_LIMIT if given else _LOST_AT_START):
             room, alone = pool.room(), False
             while todo and len(flying) < room and not alone:
@@ -101,9 +102,9 @@ def _run(opening: AbstractContextManager[_Pool], blocks: Sequence[Block], retrie
                 position = flying.pop(future)
                 try:
                     result = future.result()
-                except pool.deaths as error:
+                except deaths as error:
                     reason = f"{type(error).__name__}: {error}".partition("\n")[0]
-                    _log.warning("a worker died while block %d was under way: %s", position, reason)
+                    _log.warning("a worker died or had no memory while block %d was under way: %s", position, reason)
                     strikes[position] += 1
                     (lost.append if strikes[position] > retries else todo.appendleft)(position)
                     continue
@@ -111,10 +112,12 @@ def _run(opening: AbstractContextManager[_Pool], blocks: Sequence[Block], retrie
                 yield position, result
     if lost:
         named = ", ".join(map(str, sorted(lost)))
-        raise IncompleteError(
-            f"{given} of {len(blocks)} blocks were finished; workers died {retries + 1} times on each of these: {named}",
+        failure = IncompleteError(
+            f"{given} of {len(blocks)} blocks were finished; workers died or had no memory {retries + 1} times on each of these: {named}",
             where="engine", got=reason, remedy="fewer jobs or smaller blocks need less memory; what was finished is kept",
         )  # fmt: skip
+        failure.lost = [*sorted(lost), *sorted(todo)]  # type: ignore[attr-defined]
+        raise failure
 
 
 # -- the worker's side --------------------------------------------------------------------------------------------------
@@ -153,6 +156,8 @@ def _begin(payload: Payload, parent: int) -> None:
     global _begun
     _begun = payload
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if os.name == "nt":  # there a child keeps the number of a parent that is gone; loky ends its own workers
+        return
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -165,31 +170,48 @@ def _begin(payload: Payload, parent: int) -> None:
 # -- the engines --------------------------------------------------------------------------------------------------------
 
 
-def _choose(work: Work, n_jobs: int, engine: object, n_blocks: int) -> AbstractContextManager[_Pool] | None:
-    """Return the pool, which opens when the first result is taken; None: no pool, this process."""
+def _choose(work: Work, n_jobs: int, engine: object, n_blocks: int) -> AbstractContextManager[_Pool]:
+    """Return the pool, which opens when the first result is taken."""
     import joblib
 
     workers = max(1, min(n_jobs if n_jobs > 0 else joblib.cpu_count() + 1 + n_jobs, n_blocks))
     if engine is None:
         engine = "serial" if n_jobs == 1 or workers == 1 else "processes"
-    name = engine if isinstance(engine, str) else getattr(engine, "__name__", type(engine).__module__).partition(".")[0]
+    name, address = engine if isinstance(engine, str) else getattr(engine, "__name__", type(engine).__module__).partition(".")[0], ""
+    if isinstance(engine, str) and engine.startswith(("dask:", "ray:")):
+        name, _, address = engine.partition(":")
     match name:
         case "serial" | "sequential":
-            return None
+            return _serial(work)
         case "threads" | "threading":
             return _threads(work, workers)
         case "processes" | "loky" | "multiprocessing":  # never by fork, which the solver's threads do not survive
             return _processes(work, workers)
         case "dask" | "distributed" | "dask_jobqueue" | "dask_kubernetes" | "coiled":  # of a name, or of the object's package
-            return _dask(work, None if isinstance(engine, str | ModuleType) else engine, n_jobs, workers)
+            return _dask(work, address or (None if isinstance(engine, str | ModuleType) else engine), n_jobs, workers)
         case "ray":
-            return _ray(work, n_jobs, workers)
+            return _ray(work, address, n_jobs, workers)
         case _ if isinstance(engine, str) and engine in joblib.parallel.BACKENDS:
             return _backend(work, engine, n_jobs)
     remedy = f"one of {', '.join(ENGINES)}, a joblib backend, a Dask client, the ray module"
     if isinstance(engine, str):
         remedy = nearest(engine, [*ENGINES, *joblib.parallel.BACKENDS])
     raise InputError("not an engine", where="engine", got=engine, remedy=remedy)
+
+
+@contextmanager
+def _serial(work: Work) -> Iterator[_Pool]:
+    """Work in this process, one block at a time."""
+
+    def submit(block: Block) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(work(block))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+    yield _Pool(submit, lambda: 1)
 
 
 @contextmanager
@@ -248,7 +270,10 @@ def _dask(work: Work, cluster: Any, n_jobs: int, workers: int) -> Iterator[_Pool
                 cluster = distributed.default_client()
         if not isinstance(cluster, distributed.Client):
             options = local if cluster is None else {}
-            cluster = stack.enter_context(distributed.Client(cluster, set_as_default=False, **options))
+            try:
+                cluster = stack.enter_context(distributed.Client(cluster, set_as_default=False, **options))
+            except (OSError, ValueError) as error:
+                raise InputError(f"no Dask cluster answers: {error}", where="engine", got=cluster, remedy="look at its address") from error
         if cluster.asynchronous:
             raise InputError("the Dask client is asynchronous", where="engine", remedy="give a Client(asynchronous=False)")
         stack.callback(lambda: cluster.cancel(list(under_way.values()), force=True))
@@ -275,7 +300,7 @@ def _pass_on(future: Future[Any], task: Any) -> None:
 
 
 @contextmanager
-def _ray(work: Work, n_jobs: int, workers: int) -> Iterator[_Pool]:
+def _ray(work: Work, address: str, n_jobs: int, workers: int) -> Iterator[_Pool]:
     """Connect to a Ray cluster, which works by tasks of one processor each."""
     ray = _optional("ray", "ray")
     payload, own, under_way, errors = _payload(work), not ray.is_initialized(), dict[Future[Any], Any](), ray.exceptions
@@ -283,7 +308,11 @@ def _ray(work: Work, n_jobs: int, workers: int) -> Iterator[_Pool]:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anybody
         paths = {"env_vars": {"PYTHONPATH": os.pathsep.join(place or os.getcwd() for place in sys.path)}}
         local = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1", "runtime_env": paths}
-        ray.init(log_to_driver=False, logging_level="ERROR", **({} if os.environ.get("RAY_ADDRESS") else local))
+        where = {"address": address, "runtime_env": paths} if address else {} if os.environ.get("RAY_ADDRESS") else local
+        try:
+            ray.init(log_to_driver=False, logging_level="ERROR", **where)
+        except (ConnectionError, ValueError) as error:
+            raise InputError(f"no Ray cluster answers: {error}", where="engine", got=address, remedy="look at its address") from error
     try:
         task, sent = ray.remote(num_cpus=1, max_retries=0)(_answer), ray.put(payload)
 

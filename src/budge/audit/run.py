@@ -26,12 +26,17 @@ from budge.errors import DesignError, IncompleteError, InputError, ModelError, P
 from budge.interaction import InteractionModel
 from budge.journal import Journal
 from budge.models import Predictor
+from budge.people import is_stream
 from budge.stats.counts import Counts
 
-__all__ = ["Prepared", "check_answered", "chosen_people", "drifted", "finished", "info_of", "prepare", "result_of", "run_audit"]
+__all__ = [
+    "OTHER_CODE", "PROBE", "Blocks", "Prepared", "answered", "check_answered", "chosen_people", "drifted", "finished", "info_of", "labelled", "prepare",
+    "probe_of", "result_of", "rows_of", "run_audit", "same_probe", "set_aside",
+]  # fmt: skip
 
 PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
 PROBE = "probe"  # the key of these in a journal
+OTHER_CODE = "this is another run: the model, the target or the interactions are code that behaves otherwise now"
 MOST_PEOPLE = 32_768  # of a block
 MOST_PROVED = 64  # the same where something is proved about each
 LARGER = 4  # questions per block, where a block need not be kept or sent: people are prepared, and witnesses asked about, together
@@ -42,13 +47,17 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class Prepared:
     """An audit that is ready to be counted, block by block."""
 
-    def __init__(self, source: Source, predictors: Mapping[str, Predictor], design: Design, X: Any, im: Any, before: Arrays, notes: tuple[Problem, ...]):
+    def __init__(
+        self, source: Source, predictors: Mapping[str, Predictor], design: Design, X: Any, im: Any, before: Arrays, notes: tuple[Problem, ...],
+        like: Mapping[str, Asker] | None = None,
+    ):  # fmt: skip
         self.source, self.predictors, self.X, self.im, self.before, self.notes = source, dict(predictors), X, im, before, notes
         self.asked = {name: chosen_people(design, source, before[name]) for name in predictors}
-        if design.rule is not None:
+        if design.rule is not None and like is None:
             design = design.but(family=max(1, *(int(mask.sum()) for mask in self.asked.values())))
         self.design = design
-        self.askers = {name: Asker.of(name, p, design.target, before[name], shared=len(predictors) > 1) for name, p in predictors.items()}
+        askers = {name: Asker.of(name, p, design.target, before[name], shared=len(predictors) > 1) for name, p in predictors.items()}
+        self.askers = askers if like is None else {name: own.with_kinds(like[name]) for name, own in askers.items()}
         self.settlers: dict[str, Any] = {}
         if design.prove:
             from budge.audit.proving import settlers_of
@@ -86,8 +95,13 @@ class Prepared:
                 raise
 
 
-def prepare(model: Any, X: Any, im: Any, design: Design, *, check: bool = True, before: Arrays | None = None) -> Prepared:
-    """Read people and models, ask about the people as they are (unless `before` is given), and check the design against them."""
+def prepare(
+    model: Any, X: Any, im: Any, design: Design, *, check: bool = True, before: Arrays | None = None, like: Mapping[str, Asker] | None = None
+) -> Prepared:
+    """Read people and models, ask about the people as they are (unless `before` is given), and check the design against them.
+
+    `like` tells what other people of the same audit were answered, where these are a part of them.
+    """
     source = make_source(im, X, design.on_invalid)
     table = isinstance(source, TableSource)
     predictors = predictors_of(model, table=table)
@@ -101,13 +115,17 @@ def prepare(model: Any, X: Any, im: Any, design: Design, *, check: bool = True, 
     notes: tuple[Problem, ...] = ()
     if before is None:
         before, notes = ask_starts(predictors, source.starts(), design.target, seed=design.seed, table=table, check=check)
-    made = Prepared(source, predictors, design, X, im, before, notes)
+    made = Prepared(source, predictors, design, X, im, before, notes, like)
     made.check_draws()
     return made
 
 
 def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
     """Return the result of the design for these people and models."""
+    if is_stream(X):
+        from budge.audit.streamed import run_stream
+
+        return run_stream(model, X, im, design, execution)
     made = prepare(model, X, im, design, check=bool(execution.check))
     info = info_of(made)
     log = None
@@ -128,12 +146,16 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
             ready += people
             progress(ready, len(made.todo))
 
-        blocks = _Blocks(made, made.todo[~np.isin(made.todo, known)], execution, told)
-        for _, found in run_blocks(made.work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
-            if log is not None:
-                log.write({f"{attempt:06d}:{int(found.people[0]):012d}": _record(found)})
-            done.append(found)
-            told(sum(len(part.people) for part in done) - ready)
+        blocks = Blocks(made, made.todo[~np.isin(made.todo, known)], execution, told)
+        try:
+            for _, found in run_blocks(made.work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
+                if log is not None:
+                    log.write({f"{attempt:06d}:{int(found.people[0]):012d}": _record(found)})
+                done.append(found)
+                told(sum(len(part.people) for part in done) - ready)
+        except IncompleteError as error:
+            gone = np.concatenate([blocks.pieces[position] for position in error.lost])  # type: ignore[attr-defined]
+            raise set_aside(error, made.source.labels[gone].tolist(), len(gone), len(made.todo), result_of(made, info, done)) from error
         result = finished(made, result_of(made, info, done), execution.check)
         if log is not None and not log.complete:
             log.finish()
@@ -143,11 +165,32 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
     return result
 
 
+def set_aside(error: IncompleteError, labels: Sequence[Any], gone: int, people: int, result: Any) -> IncompleteError:
+    """Return the error with the people whose blocks were given up, and the result of the others."""
+    named = ", ".join(map(str, labels[:10])) + (", …" if len(labels) > 10 else "")
+    problem = error.problems[0]
+    found = IncompleteError([replace(problem, what=f"{gone:,} of {people:,} people were set aside ({named}); {problem.what}")])
+    found.result = result  # type: ignore[attr-defined]
+    return found
+
+
 def _check_code(log: Journal, known: Mapping[str, Any] | None, made: Prepared, info: Mapping[str, Any]) -> None:
     """Compare answers about a few reachable points with those of the journal, where a model, the target or the interactions are code without a digest."""
+    now = probe_of(made, info)
+    if now is None:
+        return
+    if known is None:
+        if not log.complete:
+            log.write({PROBE: now})
+    elif not same_probe(known, now):
+        raise InputError(OTHER_CODE, where=str(log.path), remedy="choose another folder, or overwrite it")
+
+
+def probe_of(made: Prepared, info: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what is answered about a few reachable points; None where everything has a digest."""
     code = [*info["model_digests"].values(), info["spec"], None if "function" in info["design"]["target"] else ""]
     if None not in code or not len(made.todo):
-        return
+        return None
     places = made.todo[np.unique(np.linspace(0, len(made.todo) - 1, 8).astype(np.intp))]
     some = made.source.take(places)
     listed, drawn, _ = choose(some, made.design)
@@ -160,23 +203,22 @@ def _check_code(log: Journal, known: Mapping[str, Any] | None, made: Prepared, i
         for name, ask in made.askers.items():
             found = ask(points, made.before[name][places][who])
             seen.setdefault(name, []).extend(np.where(found.good, found.hit, -1).astype(int).tolist())  # -1: no answer, now or then
-    if known is None:
-        if not log.complete:
-            log.write({PROBE: {"points": digest.hexdigest(), "hits": seen}})
-        return
-    same = known["points"] == digest.hexdigest() and all(
-        len(one) == len(two) and all(a == b or -1 in (a, b) for a, b in zip(one, two))
-        for one, two in ((known["hits"].get(name, ()), hits) for name, hits in seen.items())
-    )
-    if not same:
-        what = "this is another run: the model, the target or the interactions are code that behaves otherwise now"
-        raise InputError(what, where=str(log.path), remedy="choose another folder, or overwrite it")
+    return {"points": digest.hexdigest(), "hits": seen}
 
 
-class _Blocks(Sequence[Block]):
+def same_probe(known: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> bool:
+    """Return whether two probes agree, as far as both have answers."""
+    if known is None or now is None:
+        return known == now
+    pairs = [(known["hits"].get(name, ()), hits) for name, hits in now["hits"].items()]
+    agree = all(len(one) == len(two) and all(a == b or -1 in (a, b) for a, b in zip(one, two)) for one, two in pairs)
+    return bool(known["points"] == now["points"] and agree)
+
+
+class Blocks(Sequence[Block]):
     """The blocks of an audit, made when they are asked for."""
 
-    def __init__(self, made: Prepared, left: IntArray, execution: Execution, told: Callable[[int], None]):
+    def __init__(self, made: Prepared, left: IntArray, execution: Execution, told: Callable[[int], None] | None):
         here = execution.n_jobs == 1 and execution.engine is None and execution.journal is None  # nobody waits for a block to be finished
         larger = LARGER if here and execution.block_people is None else 1
         each = min(MOST_PEOPLE, larger * execution.people(max(1, round(made.rows_each())))) if len(left) else 1
@@ -195,6 +237,12 @@ class _Blocks(Sequence[Block]):
 
 def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) -> Audit:
     """Return the result of the blocks that are done."""
+    rows, causes = rows_of(made, done)
+    return Audit(rows, made.design, {**info, "causes": causes}, made.notes, Context(made.predictors, made.X, made.im, made.source))
+
+
+def rows_of(made: Prepared, done: Sequence[Counted]) -> tuple[dict[str, Rows], dict[str, list[str]]]:
+    """Return the rows of each model in the blocks that are done, and why points have no answer."""
     rows, causes = {}, {}
     for name in made.predictors:
         place = np.concatenate([part.people[part.asked[name]] for part in done]) if done else np.zeros(0, np.intp)
@@ -207,14 +255,14 @@ def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) 
             index, units = index[place], units[place]
         prediction = np.asarray(made.before[name])[place]  # a copy: what a model returned may be its own memory, or the caller's
         frame = made.source.frame if isinstance(made.source, TableSource) else pd.DataFrame(index=made.source.labels)
-        groups = pd.DataFrame({c: _labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=index)
+        groups = pd.DataFrame({c: labelled(frame[c].iloc[place], dict(labels)) for c, labels in made.design.groups}, index=index)
         rows[name] = Rows(index, place, prediction, units, counts, groups)
         causes[name] = list(dict.fromkeys(cause for part in done for cause in part.causes.get(name, ())))[:3]
-    context = Context(made.predictors, made.X, made.im, made.source)
-    return Audit(rows, made.design, {**info, "causes": causes}, made.notes, context)
+    return rows, causes
 
 
-def _labelled(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
+def labelled(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
+    """Return groups by their labels."""
     return values.map(lambda v: labels.get(v, labels.get(str(v), v))) if labels else values
 
 
@@ -222,7 +270,7 @@ def finished(made: Prepared, result: Audit, check: bool | str) -> Audit:
     """Return the result if the model is still the one that was asked at the start and enough points have an answer; an error with it otherwise."""
     result = replace(result, notes=(*result.notes, *drifted(made.predictors, made.source.starts(), made.before, check, result)))
     causes = [cause for found in result.info["causes"].values() for cause in found]
-    check_answered([rows.counts for rows in result.rows.values()], made.design, causes, result)
+    check_answered(answered([rows.counts for rows in result.rows.values()]), made.design, causes, result)
     return result
 
 
@@ -236,12 +284,17 @@ def drifted(predictors: Mapping[str, Predictor], starts: Any, before: Arrays, ch
     return tuple(replace(p, severity="warning") for p in problems)
 
 
-def check_answered(counts: Sequence[Counts], design: Design, causes: Sequence[str], result: Any) -> None:
+def answered(counts: Sequence[Counts]) -> tuple[int, int]:
+    """Return the number of points, and of those without an answer."""
+    return sum(int(c.n.sum()) for c in counts), sum(int(c.unresolved.sum()) for c in counts)
+
+
+def check_answered(points: tuple[int, int], design: Design, causes: Sequence[str], result: Any) -> None:
     """Raise an error, with the result attached, where more points have no answer than the design accepts."""
-    points, lost = sum(int(c.n.sum()) for c in counts), sum(int(c.unresolved.sum()) for c in counts)
-    if points and lost / points > design.max_unresolved:
+    many, lost = points
+    if many and lost / many > design.max_unresolved:
         error = IncompleteError(
-            f"{lost:,} of {points:,} points have no answer" + (f"; the first reason: {causes[0]}" if causes else ""),
+            f"{lost:,} of {many:,} points have no answer" + (f"; the first reason: {causes[0]}" if causes else ""),
             where="max_unresolved", got=design.max_unresolved, remedy="see the column unresolved of result.table; mend the model or accept more",
         )  # fmt: skip
         error.result = result  # type: ignore[attr-defined]

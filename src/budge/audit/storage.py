@@ -34,7 +34,7 @@ from budge.stats.weights import Heavy
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["RECORD", "load_audit", "moved_of", "population_of", "replay", "save_audit"]
+__all__ = ["RECORD", "design_of", "load_audit", "moved_of", "population_of", "put_in_place", "read_record", "replay", "save_audit", "write_record"]
 
 RECORD, COUNTS, FORMAT = "audit.json", "counts.npz", 3
 
@@ -84,18 +84,35 @@ def _write(audit: Audit, folder: Path) -> None:
         }
     np.savez_compressed(folder / COUNTS, **arrays)  # type: ignore[arg-type]
     record = {
-        "budge": FORMAT,
-        "info": _plain(dict(audit.info)),
-        "design": _plain(audit.design.to_dict()),
+        "info": dict(audit.info),
+        "design": audit.design.to_dict(),
         "index_name": _plain(audit.table.index.name),
         "columns": columns,
         "moved": {name: [[at, _plain(steps)] for at, steps in found.items()] for name, found in moved_of(audit).items()},
         "notes": [p.to_dict() for p in audit.notes],
         "files": {COUNTS: _digest(folder / COUNTS)},
     }
-    body = json.dumps(record, indent=1, ensure_ascii=False)
+    write_record(folder / RECORD, record)
+
+
+def write_record(path: Path, record: Mapping[str, Any], *, kind: str = "table") -> None:
+    """Write the record of a run, with its digest; `kind` tells whether people stood in a table or came as a stream."""
+    plain = {"budge": FORMAT, "kind": kind, **record, "info": _plain(dict(record["info"])), "design": _plain(record["design"])}
+    body = json.dumps(plain, indent=1, ensure_ascii=False)
     digest = blake2b(body.encode(), digest_size=16).hexdigest()
-    (folder / RECORD).write_text(json.dumps({"digest": digest, "record": body}, ensure_ascii=False), encoding="utf-8")
+    put_in_place(path, json.dumps({"digest": digest, "record": body}, ensure_ascii=False).encode())
+
+
+def put_in_place(path: Path, body: bytes) -> None:
+    """Write a file beside, then move it into place: half a file is never seen."""
+    half = path.with_name(f".{path.name}.half")
+    try:
+        half.write_bytes(body)
+        os.replace(half, path)
+    except OSError as error:
+        half.unlink(missing_ok=True)
+        what = f"cannot be written: {error.strerror or error}"
+        raise StorageError(what, where=str(path), remedy="make room, or choose another folder; what was finished is kept") from error
 
 
 def _column(values: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -123,8 +140,12 @@ def load_audit(folder: str | Path) -> Audit:
     from budge.audit.result import Audit, Rows
 
     place = Path(folder)
-    record = _record(place / RECORD)
+    record = read_record(place / RECORD)
     try:
+        if record.get("kind") == "stream":
+            from budge.audit.streamed import load_stream
+
+            return load_stream(place, record)
         data = place / COUNTS
         if not data.exists():
             raise StorageError("is missing from the run", where=str(data))
@@ -142,12 +163,16 @@ def load_audit(folder: str | Path) -> Audit:
             groups = pd.DataFrame({c: _read_group(found, arrays) for c, found in columns["groups"].items()}, index=index)
             prediction = np.asarray(_read_column(columns["prediction"], arrays))
             rows[name] = Rows(index, arrays[f"{k}.place"], prediction, arrays[f"{k}.units"], counts, groups)
-        target = record["design"]["target"]
-        design = Design.from_dict(record["design"], target=_code if isinstance(target, Mapping) and "function" in target else None)
         moved = {name: {int(at): [[_read(cell) for cell in step] for step in steps] for at, steps in found} for name, found in record["moved"].items()}
-        return Audit(rows, design, record["info"], tuple(Problem(**note) for note in record["notes"]), moved=moved)
+        return Audit(rows, design_of(record), record["info"], tuple(Problem(**note) for note in record["notes"]), moved=moved)
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise StorageError(f"is not a whole record of a run: {error}", where=str(place / RECORD)) from None
+
+
+def design_of(record: Mapping[str, Any]) -> Design:
+    """Return the design of a record."""
+    target = record["design"]["target"]
+    return Design.from_dict(record["design"], target=_code if isinstance(target, Mapping) and "function" in target else None)
 
 
 def _code(outputs: Any) -> Any:
@@ -155,7 +180,8 @@ def _code(outputs: Any) -> Any:
     raise InputError("the target is Python code and was not saved", where="target", remedy="give the target")
 
 
-def _record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, Any]:
+    """Return the record of a run, if it is as it was written."""
     try:
         outer = json.loads(path.read_text(encoding="utf-8"))
         body = outer["record"]

@@ -29,12 +29,16 @@ from budge.cli.shared import (
     show_gates,
     show_table,
 )  # fmt: skip
-from budge.errors import InputError, nearest
+from budge.errors import InputError, StorageError, nearest
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from budge.audit.result import Audit
 
 __all__ = ["register"]
+
+IN_MEMORY = 200_000_000  # bytes of a file that is read at once
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +49,7 @@ def register(app: typer.Typer) -> None:
 def audit(
     context: typer.Context,
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
+    data: Annotated[str, typer.Argument(help="The people: a CSV or Parquet file; a folder or a quoted pattern of Parquet files is read part by part.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
     model: Annotated[
         list[str] | None,
@@ -87,6 +91,7 @@ def audit(
     on_invalid: OnInvalid = "error",
     max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 0.1,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
+    engine: Annotated[str | None, typer.Option(help="Where the work is done: serial, processes, dask:ADDRESS, ray:ADDRESS (dask and ray alone: here).")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a finished run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -109,12 +114,11 @@ def audit(
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
     im = budge.InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
-    everything = labelled(read_people(data), label)
+    people, everything, known = _people(data, drop, label)
     groups = list(dict.fromkeys(by or ()))
     for column in groups:
-        if column not in everything.columns:
-            raise InputError("no such column", where="--by", got=column, remedy=nearest(column, map(str, everything.columns)))
+        if column not in known:
+            raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     named = (
         {"model": PredictionFile.read(predictions, **options)}
@@ -122,17 +126,17 @@ def audit(
         else models_of(model or [], output, cutoff, trust)
     )
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
-    own = [column for column in groups if column in people.columns]
+    own = [column for column in groups if everything is None or column in people.columns]
     design = budge.Design(
         target=parse_target(target, classes=classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed,
         population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
         max_unresolved=max_unresolved, prove=prove, prove_seconds=prove_seconds,
     )  # fmt: skip
     with progress_bar("people", quiet=quiet or as_json) as progress:
-        how = budge.Execution(n_jobs=jobs, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)
+        how = budge.Execution(n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)
         result = budge.audit(named, people, im, design=design, execution=how)
     result = replace(result, info={**result.info, "command": as_typed(context)})
-    if groups != own:
+    if groups != own and everything is not None:
         result = grouped(result, everything, groups)
     if out is not None:
         result.save(out, overwrite=True)  # before the gates: a condition that cannot be read costs no run
@@ -144,7 +148,10 @@ def audit(
     else:
         if not quiet:
             say(str(result))
-            show_table(result.table.reset_index(names="person"))
+            if everything is not None:
+                show_table(result.table.reset_index(names="person"))
+            for name in result.models if everything is None else ():
+                show_table(next(result.in_memory(name)).table.reset_index(names="person"), total=result.summary(name).people)
             for column in groups:
                 _show_groups(result, column, len(groups))
             if out is not None:
@@ -154,10 +161,24 @@ def audit(
         raise typer.Exit(1)
 
 
+def _people(data: str, drop: list[str] | None, label: str | None) -> tuple[Any, pd.DataFrame | None, list[str]]:
+    """Return the people for the audit, the table with all their columns where it is in memory, and the names of the columns."""
+    from budge.people import People
+
+    path = Path(data)
+    if path.is_file() and path.stat().st_size < IN_MEMORY:
+        everything = labelled(read_people(path), label)
+        return people_of(path, drop, label=label), everything, list(map(str, everything.columns))
+    if not path.exists() and not any(sign in data for sign in "*?["):
+        raise StorageError("there is no such file", where=data, remedy="look at its name and folder")
+    people = People.of(data, id=label, drop=drop or ())
+    return people, None, list(people.columns)
+
+
 def _show_groups(result: Audit, column: str, columns: int) -> None:
     """Print shares and differences by one column; the intervals of all columns hold together."""
     for name in result.models:
-        if not len(result.rows[name].index):
+        if not result.summary(name).people:
             continue
         alpha = result.design.alpha / columns
         say(f"\nBy {column}{f', {name}' if len(result.models) > 1 else ''} (verdicts: shares of verdicts; low and high: the share of people on that side):")

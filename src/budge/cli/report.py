@@ -52,7 +52,7 @@ def _report(
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
     if ablate and not model:
         raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
-    found = run_of(run)
+    found = run_of(run).whole()
     everything = None if data is None else labelled(read_people(data), label)
     groups = _groups(found, everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}

@@ -106,7 +106,7 @@ def _saved(
 ) -> Question:
     from budge.web import from_run
 
-    saved = run_of(run)
+    saved = run_of(run).whole()
     models: Any = models_of(model, output, cutoff, trust) if model else None
     if models is not None and set(models) != set(saved.models):
         if len(models) != 1 or len(saved.models) != 1:

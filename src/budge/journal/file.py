@@ -119,6 +119,8 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _sync(path: Path) -> None:
+    if os.name == "nt":  # Windows opens no folder, and syncs no file that is open to read
+        return
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -26,7 +26,7 @@ def write_report(
     """Write the report, whole or not at all; see `Audit.to_html`."""
     from budge.spec.files import write_text
 
-    place = Path(path)
+    place, audit = Path(path), audit.whole()
     if place.is_dir():
         raise OutputExistsError("is a folder", where=str(place), remedy="give the path of a file, such as report.html")
     if place.exists() and not overwrite:
