@@ -21,6 +21,7 @@ __all__ = ["Box", "Cell", "Coordinate", "Half", "TooManyCellsError", "both", "ce
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+FEW_BENDS = 6  # absolute values of which fewer are written as one row for each choice of signs: polytopes of many configurations are drawn together
 MOST_CELLS = 512  # before those that are empty are dropped
 
 
@@ -167,7 +168,7 @@ def _row_cells(row: Row, m: int, whole: Sequence[str]) -> list[Cell]:
     for c in coefficients.values():
         used |= c != 0
     truth = compare(row.relation, constant, 0.0, whole=row.whole)
-    exists = used | truth
+    exists = (used & ~np.isnan(constant + sum(coefficients.values(), np.zeros(m)))) | truth  # no comparison with a missing value holds
     counted = any(name in whole for name in coefficients)
     if row.relation == "!=" and counted:
         return _some_cells((Row(row.linear, "<", whole=row.whole), Row(row.linear, ">", whole=row.whole)), m, whole)
@@ -192,9 +193,9 @@ def _bent(total: Total, m: int, whole: Sequence[str]) -> Cell | None:
         bends[name] = (_column(np.abs(slope), m), _column(-np.divide(part.const, slope), m))
     slopes = {name: _column(0.0, m) for name in bends} | {name: _column(c, m) for (_, name), c in form.terms.items()}
     steep = any((np.abs(slopes[name]) > factor * (1 + 1e-12)).any() for name, (factor, _) in bends.items())
-    if len(bends) < 2 or steep or slopes.keys() & set(whole):
+    if len(bends) < FEW_BENDS or steep or slopes.keys() & set(whole):
         return None
-    everywhere = np.ones(m, dtype=bool)
+    everywhere = ~np.isnan(_column(form.const, m))
     return Cell(everywhere, (Half(slopes, _column(form.const, m), total.relation, everywhere, bends=bends),))
 
 

@@ -33,10 +33,12 @@ Bounds = Mapping[Var, tuple[float, float]]
 Possible = Callable[[int, FloatArray, FloatArray], bool]
 FIRST = 64  # proposals for each configuration before intervals are asked
 FEWEST, MOST, TOTAL = 256, 2**20, 2**22  # proposals after that: for one configuration at least, at most, and for all that a person has left
-NARROWED, HALVED = 8, 256  # boxes into which the box of a configuration is cut to narrow it, and to disprove it
+NARROWED, HALVED = 8, 256  # what a box of a configuration is cut into: slices of its sides to narrow it, boxes to disprove it
 MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
 AT_ONCE = 2**16  # proposals that are held at once
+ROUNDS = 3  # of cutting slices off a box
+FINEST = 2.0**-5  # share of a side that is still worth a try
 NARROWEST = 2.0**-30  # of the first width: a box stays a box
 
 
@@ -87,7 +89,8 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     tries = int(np.clip(TOTAL // len(pending), FEWEST, MOST))
     pending = pending[_passed(fibres, pending, tries, 1) == 0]
     found.tries = max(found.tries, tries)
-    if len(pending) and len(pending) == len(left) and _stays(fibres, pending):
+    # Nothing was found and nothing disproved, though a rule could be: that is not the same as empty. Of a predicate, any function, no more can be known.
+    if len(pending) and len(pending) == len(left) and (piece.possible is not None or _stays(fibres, pending)):
         found.hopeless |= {person}
         return
     found.exists[pending] = False
@@ -135,7 +138,8 @@ def _narrow(fibres: Fibres, at: int, most: int) -> bool:
     """Leave out the cells of a row in which the checks cannot hold, and narrow the boxes of others; return whether anything is left."""
     for i, box in enumerate(fibres.boxes):
         if fibres.there[i][at]:
-            left = _left(_might(fibres, i, at), box.low[at], box.high[at], most)
+            might = _might(fibres, i, at)
+            left = _shaved(might, box.low[at], box.high[at]) if most == NARROWED else _left(might, box.low[at], box.high[at], most)
             if left is None:
                 fibres.there[i][at] = False
             elif not fibres.joined[i][at].any() and fibres.piece.ladder is None:  # what rows couple is made already
@@ -166,6 +170,32 @@ def _terms(row: Half, names: Sequence[str], at: int) -> tuple[FloatArray, FloatA
     slopes = [row.coefficients.get(name, nothing)[at] for name in names]
     bends = [row.bends.get(name, (nothing, nothing)) for name in names]
     return np.array(slopes), np.array([factor[at] for factor, _ in bends]), np.array([place[at] for _, place in bends])
+
+
+def _shaved(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the box without slices that are impossible, side by side, which works in many dimensions; None where all of it is."""
+    if not possible(low, high):
+        return None
+    low, high = low.copy(), high.copy()
+    first = high - low
+    for _ in range(ROUNDS):
+        before = high - low
+        for j in np.flatnonzero(first > 0):
+            for upper in (False, True):
+                share = 0.5
+                while share >= FINEST and high[j] - low[j] > NARROWEST * first[j]:
+                    cut = high[j] - share * (high[j] - low[j]) if upper else low[j] + share * (high[j] - low[j])
+                    a, b = low.copy(), high.copy()
+                    (a if upper else b)[j] = cut
+                    if possible(a, b):
+                        share /= 2
+                    elif upper:
+                        high[j] = cut
+                    else:
+                        low[j] = cut
+        if (high - low > 0.9 * before).all():
+            break
+    return low, high
 
 
 def _left(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray, most: int) -> tuple[FloatArray, FloatArray] | None:
