@@ -26,7 +26,7 @@ from budge.errors import DataError, InputError, MissingDependencyError, StorageE
 from budge.frames import table
 from budge.spec.tables import as_numbers, header_of, parse_csv
 
-__all__ = ["PART", "Part", "People", "is_stream"]
+__all__ = ["PART", "Part", "People", "Reader", "is_stream"]
 
 PART = 100_000  # people of a part, at most
 STEP = 1 << 22  # bytes of a CSV file that are looked at together

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import budge
 from budge import Design, Execution, Feature, InteractionModel
-from budge.audit import counting, sources, summary
+from budge.audit import counting, sources, tally
 from budge.audit.sources import TableSource
 from budge.stats import anytime_rule, curtailed_rule, sprt_rule
 from budge.stats import claims as claims_module
@@ -306,8 +306,8 @@ def fixed_p_after_every_draw(patch: pytest.MonkeyPatch) -> None:
 
 
 def twins_ignored(patch: pytest.MonkeyPatch) -> None:
-    right = summary.share_from_p_values
-    patch.setattr(summary, "share_from_p_values", lambda *args, **named: right(*args, **{**named, "units": None}))
+    right = tally.share_from_p_values
+    patch.setattr(tally, "share_from_p_values", lambda *args, **named: right(*args, **{**named, "units": None}))
 
 
 @pytest.mark.parametrize(

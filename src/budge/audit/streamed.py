@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from budge.report.figures import Figure
     from budge.stats import HowMuch
 
-__all__ = ["StreamedAudit", "load_stream", "run_stream"]
+__all__ = ["Everybody", "StreamedAudit", "load_stream", "run_stream"]
 
 FIRST = 1000  # people who are asked about before parts are given out
 AGAIN = 3  # finished parts about whose people the models are asked again when a run goes on; the people of all of them are compared

@@ -26,7 +26,7 @@ __all__ = ["GroupTallies", "Tally", "mean_rho", "tally_pieces"]
 
 Ints = npt.NDArray[np.int64]
 SEEN = ("status", "law", "n", "hits", "unresolved", "hit_mass", "lost_mass", "approximate", "proof")  # what claims are made from, with a witness or none
-BUCKET = 1 << 23  # people among whom those who share draws are found at once
+BUCKET, MOST_BUCKETS = 1 << 20, 256  # people among whom those who share draws are found at once, unless that takes too many files
 _LINE = np.dtype([("unit", np.int64), ("entry", np.int32), ("group", np.int32)])
 
 
@@ -140,7 +140,7 @@ def tally_pieces(
     """
     entries, names, kinds, asked = _Entries(), dict[Any, int](), list[pd.Series](), 0
     with ExitStack() as stack, _room():
-        buckets = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(-(-people // BUCKET) or 1)]
+        buckets = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(min(MOST_BUCKETS, max(1, -(-people // BUCKET))))]
         for rows in pieces:
             judged, asked = ~rows.counts.is_law("none"), asked + int(rows.counts.asked.sum())
             line = np.zeros(len(rows.counts), _LINE)
