@@ -133,7 +133,7 @@ def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], number
         if name is None:
             text, rest = text + rest, ""
         else:
-            text, rest = text + before + repr(_over_people(tables(), name, inside)), after
+            text, rest = text + before + repr(round(_over_people(tables(), name, inside), 12)), after
     for name, value in numbers.items():
         text = text.replace(name, repr(round(value, 12)))
     try:

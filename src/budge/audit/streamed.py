@@ -90,6 +90,7 @@ def _prepared(people: People, model: Any, im: InteractionModel, design: Design, 
         if column not in first.columns:
             raise InputError("no such column", where="groups", got=column, remedy=nearest(column, map(str, first.columns)))
     made = prepare(model, people.for_model(first), im, replace(design, groups=()), check=bool(execution.check))
+    made.askers = {name: own.with_kinds(own) for name, own in made.askers.items()}  # others may be answered by fractions
     asked = replace(made.design, groups=design.groups, family=1)
     how = Execution(block_people=execution.block_people, check=execution.check)
     work = PieceWork(replace(people, parts=(), keep=None), made.predictors, im, asked, made.askers, how)
