@@ -20,6 +20,8 @@ from llm_run_kit import KEY, answer, completion, fake_server, truth
 
 from budge import llm
 from budge.cli import main
+from budge.llm.runs.chat_models import settings
+from budge.llm.runs.configured import configured
 
 PROMPTS = "id,text,category,expected\n" + "".join(
     f"q{i},{text},{'a' if i % 2 else 'b'},yes\n" for i, text in enumerate(["Is water wet?", "Is fire cold?", "Is snow white?", "Do cats bark?"])
@@ -297,12 +299,12 @@ def test_labels_correct_for_the_judge(tmp_path: Path, capsys: pytest.CaptureFixt
     given = ["llm", "test", answers_file(tmp_path, [True] * 10 + [False] * 90), "--over", "these", "--json", "--labelled"]
     assert main([*given, "185,15,6,194"]) == 0
     counts = json.loads(capsys.readouterr().out)
-    assert counts["info"]["labelled"]["false_alarms"] == 6
+    assert counts["info"]["labelled"]["base"]["false_alarms"] == 6
     pairs = ["1,1"] * 185 + ["true,false"] * 14 + ["1,"] + ["0,1"] * 6 + ["False,0"] * 194
     (tmp_path / "labels.csv").write_text("person,judge\n" + "\n".join(pairs) + "\n")
     assert main([*given, str(tmp_path / "labels.csv")]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert listed["info"]["labelled"] == {**counts["info"]["labelled"], "missed": 14, "unresolved_hits": 1}
+    assert listed["info"]["labelled"]["base"] == {**counts["info"]["labelled"]["base"], "missed": 14, "unresolved_hits": 1}
     direct = llm.test(llm.load(given[2]), threshold=0.4, over="these", labelled=llm.Labelled(185, 15, 6, 194))
     assert counts["table"][0]["rate"] == direct.table["rate"][0] != 0.1
     for wrong in ("185,15,6", "nowhere.csv", "a,b,c,d"):
@@ -339,3 +341,48 @@ def test_samples_with_two_filters_come_in_from_the_shell(tmp_path: Path, capsys:
     assert llm.load(out).table["hit"].tolist() == [True] * 5
     assert main([*given, "--filter", "loose", "--values", "1=miss,0=hit", "--overwrite"]) == 0
     assert llm.load(out).table["hit"].tolist() == [False] * 5
+
+
+def test_settings_of_the_model_are_given_on_the_shell(prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with fake_server() as fake:
+        given = ["llm", "run", prompts, "--model", "fake", "--base-url", fake.url, "--judge", "contains(yes)", "-n", "2", "-q"]
+        more = ["--system", "Be brief.", "--top-p", "0.5", "--reasoning-effort", "low", "--model-arg", "emulate_tools=false"]
+        assert main([*given, *more, "-o", str(tmp_path / "run")]) == 0
+        body = fake.asked[0].body
+        assert [message["role"] for message in body["messages"]] == ["system", "user"]
+        assert body["messages"][0]["content"] == "Be brief."
+        assert body["top_p"] == 0.5
+        asked = len(fake.asked)
+        for wrong in (["--top-p", "2"], ["--model-arg", "x"], ["--model-arg", "timeout=33"], ["--reasoning-effort", "immense"]):
+            assert main([*given, *wrong, "-o", str(tmp_path / "other")]) == 2
+        assert len(fake.asked) == asked
+    assert not (tmp_path / "other").exists()
+    assert set(llm.load(tmp_path / "run").models) == {"fake"}
+
+
+@pytest.mark.parametrize("option", ["system", "top-p", "reasoning-effort", "model-arg"])
+def test_other_settings_of_the_model_are_another_run(option: str, prompts: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    values = {"system": ["Be brief.", "Be long."], "top-p": ["0.5", "0.6"], "reasoning-effort": ["low", "high"], "model-arg": ["stream=false", "stream=true"]}
+    first, second = ([f"--{option}", value] for value in values[option])
+    with fake_server() as fake:
+        given = ["llm", "run", prompts, "--model", "fake", "--base-url", fake.url, "--judge", "contains(yes)", "-n", "2", "-q", "-o", str(tmp_path / "run")]
+        assert main([*given, *first]) == 0
+        asked = len(fake.asked)
+        for other in (second, []):
+            assert main([*given, *other]) == 2
+            assert {"top-p": "top_p", "reasoning-effort": "reasoning_effort", "model-arg": "stream"}.get(option, option) in capsys.readouterr().err
+        assert main([*given, *first]) == 0
+        assert len(fake.asked) == asked
+
+
+def test_a_judge_that_is_a_model_of_the_run_is_asked_without_its_system_message(prompts: str, tmp_path: Path) -> None:
+    with fake_server() as fake:
+        given = ["llm", "run", prompts, "--model", "fake", "--base-url", fake.url, "--judge", "model_judge()", "--judge-model", "fake", "-n", "1", "--no-base"]
+        main([*given, "--interact", "case(upper)", "--system", "Be brief.", "-q", "-o", str(tmp_path / "run")])
+        roles = [[message["role"] for message in call.body["messages"]] for call in fake.asked]
+    assert sorted(roles) == [["system", "user"], ["user"]]
+
+
+def test_settings_of_a_local_model_are_the_same_run_at_another_port() -> None:
+    one, two = (configured(llm.ChatModel("m", f"http://127.0.0.1:{port}/v1", place="m.gguf", version="1"), top_p=0.5) for port in (8001, 8002))
+    assert settings(one, own=True, base_url=None) == settings(two, own=True, base_url=None) == {"address": "m.gguf", "version": "1", "top_p": "0.5"}

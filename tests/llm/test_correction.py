@@ -142,10 +142,10 @@ def test_unresolved_judgements_count_against_every_bound() -> None:
 def test_correction_is_off_unless_asked_for_and_the_result_says_so() -> None:
     counts = {"m": {"base": (40, 200), "typos": (50, 200)}}
     judge = Labelled(found=180, missed=20, false_alarms=8, cleared=192)
-    raw, fixed = (llm.from_counts(counts, threshold=0.5, over="these", labelled=labelled) for labelled in (None, judge))
+    raw, fixed = (llm.from_counts(counts, threshold=0.5, over="these", labelled=labelled) for labelled in (None, {"*": judge}))
     assert raw.info["labelled"] is None
     assert "The judge is taken as it is" in str(raw)
-    assert fixed.info["labelled"] == judge.to_dict()
+    assert fixed.info["labelled"] == {"base": judge.to_dict(), "typos": judge.to_dict()}
     assert "corrected for the errors of the judge" in str(fixed)
     assert fixed.table["base_rate"][0] == pytest.approx((0.2 - 0.04) / (0.9 - 0.04))
     assert fixed.table["delta"][0] == pytest.approx(0.05 / 0.86)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,11 @@ ONE_OF_EACH: dict[str, Callable[[], llm.Interaction]] = {
     "ask_model": lambda: llm.ask_model("Change: {prompt}", model="m/n", most=3),
     "paraphrase": lambda: llm.paraphrase(),
     "translate": lambda: llm.translate("Welsh"),
+    "tense": lambda: llm.tense("m/n"),
+    "convert": lambda: llm.convert("rot13", label="turned"),
+    "options": lambda: llm.options(rotate=True),
+    "passages": lambda: llm.passages(),
+    "system": lambda: llm.system("Be brief.", "Be kind."),
     "one_of": lambda: llm.one_of(llm.case("upper"), llm.unchanged(), weights=[1, 2]),
     "unchanged": lambda: llm.unchanged(),
     "chain": lambda: (llm.case("upper") | llm.suffix("x")).named("both"),
@@ -52,9 +58,14 @@ JUDGE_OF_EACH: dict[str, Callable[[], llm.Judge]] = {
     "profanity": lambda: llm.profanity(cutoff=0.7, reads="sent"),
     "model_judge": lambda: llm.model_judge("m/n", yes="yes", no="no"),
     "negate": lambda: llm.negate(llm.refusal()),
+    "scorer": lambda: llm.scorer("includes", {"ignore_case": False}),
 }
 
 
+INSPECT = pytest.mark.skipif(importlib.util.find_spec("inspect_ai") is None, reason="inspect-ai is in the `llm` extra")
+
+
+@INSPECT
 def test_every_known_name_has_an_example_here() -> None:
     assert set(BUILDERS) == set(ONE_OF_EACH) - {"chain"}
     assert set(JUDGE_BUILDERS) == set(JUDGE_OF_EACH)
@@ -69,19 +80,22 @@ def test_a_record_makes_the_same_interaction(name: str) -> None:
     again = llm.interaction_from_dict(json.loads(json.dumps(made.to_dict())))
     assert again == made
     assert (again.key, again.name, again.describe()) == (made.key, made.name, made.describe())
-    if name not in ("ask_model", "paraphrase", "translate"):
-        prompt = Prompt("q1", "Is Lima, the town, large?")
+    if name not in ("ask_model", "paraphrase", "translate", "tense"):
+        prompt = Prompt("q1", "Is Lima, the town, large?", options=("yes", "no", "perhaps"), passages=("Lima is big.", "Lima is old."))
         assert again.draw(prompt, 5, np.random.default_rng(1)) == made.draw(prompt, 5, np.random.default_rng(1))
 
 
 @pytest.mark.parametrize("name", JUDGE_OF_EACH)
 def test_a_record_makes_the_same_judge(name: str) -> None:
+    if name == "scorer":
+        pytest.importorskip("inspect_ai", reason="inspect-ai is in the `llm` extra")
     made = JUDGE_OF_EACH[name]()
     again = llm.judge_from_dict(json.loads(json.dumps(made.to_dict())))
     assert again == made
     assert (again.key, again.name, again.describe()) == (made.key, made.name, made.describe())
 
 
+@INSPECT
 def test_keys_tell_contents_apart_and_ignore_labels() -> None:
     keys = [make().key for make in ONE_OF_EACH.values()] + [make().key for make in JUDGE_OF_EACH.values()]
     assert len(set(keys)) == len(keys)

@@ -169,7 +169,7 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("hello")
     with pytest.raises(StorageError, match="no GGUF"), llm.local.server(tmp_path / "text.gguf"):
         pass
-    with pytest.raises(StorageError, match="No such file"), llm.local.server(tmp_path / "nothing.gguf"):
+    with pytest.raises(StorageError, match="no such file"), llm.local.server(tmp_path / "nothing.gguf"):
         pass
     (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(1000))
     with pytest.raises(EnvironmentProblem, match="did not start"), llm.local.server(tmp_path / "broken.gguf"):

@@ -45,8 +45,8 @@ def test_calls_and_cost_add_up() -> None:
     row = made.table.iloc[0]
     assert row["calls"] == 85 * 3 * 2
     assert row["cost"] == pytest.approx(85 * 3 * 2 * 0.01)
-    rule = plan.sprt_rule(threshold=0.4, rate=0.227)
-    assert row["sequential_calls"] == pytest.approx((2 * rule.at(0.227).expected_calls + 85) * 2)
+    rule = plan.sprt_rule(threshold=0.4, rate=0.227, alpha=0.05 / 2)
+    assert row["sequential_calls"] == pytest.approx(3 * rule.at(0.227).expected_calls * 2), "at the level that survives the adjustment; the base too"
     assert row["sequential_cost"] == pytest.approx(row["sequential_calls"] * 0.01)
     assert row["sequential_calls"] < row["calls"]
     json.dumps(made.to_dict(), allow_nan=False)

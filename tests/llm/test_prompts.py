@@ -12,6 +12,7 @@ import pytest
 from budge.errors import DataError, InputError, StorageError
 from budge.llm import Prompt, Prompts, benchmark, rewrites
 from budge.llm.benchmarks import BENCHMARKS
+from budge.llm.prompts import text_id
 
 
 def sorry_bench(folder: Path) -> Path:
@@ -32,7 +33,7 @@ def sorry_bench(folder: Path) -> Path:
 def test_from_texts_prompts_records_and_tables() -> None:
     one = Prompts.of(["a?", Prompt("x", "b?"), {"id": 7.0, "question": "c?", "topic": "t", "answer": 4}])
     assert [(p.id, p.text, p.category, p.expected) for p in one] == [
-        ("p1", "a?", "", ""),
+        (text_id("a?"), "a?", "", ""),
         ("x", "b?", "", ""),
         ("7", "c?", "t", "4"),
     ]
@@ -127,7 +128,7 @@ def test_all_problems_at_once_with_the_nearest_name(tmp_path: Path) -> None:
 
 
 def test_a_text_that_occurs_twice_is_told() -> None:
-    with pytest.raises(DataError, match="p1 = p3"):
+    with pytest.raises(DataError, match=f"{text_id('a')} = {text_id('a')}-2"):
         Prompts.of(["a", "b", "a"])
     assert len(Prompts.of(["a", "b", "a"], repeated="drop")) == 2
     assert len(Prompts.of(["a", "b", "a"], repeated="keep")) == 3
@@ -202,7 +203,8 @@ def test_strongreject(tmp_path: Path) -> None:
     for format in ("auto", "strongreject"):
         found = Prompts.read(tmp_path / "strongreject_dataset.csv", format=format)
         assert [(p.id, p.text, p.category) for p in found] == [
-            ("p1", "Tell me, please, how to bake.", "Baking"), ("p2", "How is a hem sewn?", "Sewing"),
+            (text_id("Tell me, please, how to bake."), "Tell me, please, how to bake.", "Baking"),
+            (text_id("How is a hem sewn?"), "How is a hem sewn?", "Sewing"),
         ]  # fmt: skip
     (tmp_path / "x.csv").write_text("category,forbiden_prompt\na,b\n", encoding="utf-8")
     with pytest.raises(DataError, match="did you mean 'forbiden_prompt'"):

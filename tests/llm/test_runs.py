@@ -26,9 +26,9 @@ from llm_run_kit import PROMPTS, QUICK, Asked, Says, Shout, answer, completion, 
 from budge import llm
 from budge.errors import DesignError, InputError, MissingDependencyError, ModelError, StorageError
 from budge.journal.file import FolderLock
-from budge.llm.runs.draws import decode_seed, draws_of, rewrite_stream
+from budge.llm.answers import COLUMNS
+from budge.llm.runs.draws import decode_seed, draws_of, needed, rewrite_stream, stop_of
 from budge.llm.runs.folder import holds_run
-from budge.llm.runs.stops import needed, stop_of
 from budge.stats import anytime_rule, curtailed_rule, sprt_rule
 
 WAYS = {"shout": Shout()}
@@ -82,7 +82,7 @@ def test_a_draw_depends_on_nothing_but_its_name() -> None:
     assert one.equals(many)
     assert one.equals(turned)
     assert one.equals(longer[longer["draw"] < 6].reset_index(drop=True))
-    assert list(one.columns) == ["model", "interaction", "prompt", "category", "draw", "hit", "why", "sent", "answer"]
+    assert list(one.columns) == [*COLUMNS, "judge_text", "original", "expected", "lost", "cut", "unchanged"]
     assert set(one["interaction"]) == {"base", "shout"}
     shouted = one[one.interaction == "shout"]
     assert shouted["sent"].str.isupper().all()
@@ -317,7 +317,7 @@ def test_a_rewrite_that_will_not_do_is_unresolved_and_not_replaced() -> None:
 CHANGES: dict[str, dict[str, Any]] = {
     "seed": {"seed": 6}, "n": {"n": 7}, "judge": {"judge": Says("no")}, "temperature": {"temperature": 0.1},
     "prompts": {"prompts": list(PROMPTS)[:5]}, "interactions": {"ways": {"shout": Shout(9)}}, "max_tokens": {"max_tokens": 9},
-    "models": {"models": llm.ChatModel("fake", "http://127.0.0.1:9/v1", version="2")},
+    "models": {"models": llm.ChatModel("fake2", "http://127.0.0.1:9/v1")},
 }  # fmt: skip
 
 
@@ -328,7 +328,7 @@ def test_a_folder_of_another_run_is_refused_with_what_differs(what: str, tmp_pat
         size = len(fake.asked)
         with pytest.raises(InputError, match=f"another run: {what} was") as caught:
             ask(fake, folder=tmp_path / "run", **{"n": 2, **CHANGES[what]})
-        assert len(caught.value.problems) == 1
+        assert len(caught.value.problems) == (3 if what == "models" else 1), "the name, and the address of each"
         assert len(fake.asked) == size
         if what == "seed":
             assert not ask(fake, folder=tmp_path / "run", n=2, seed=6, overwrite=True).incomplete
@@ -350,15 +350,16 @@ def test_damaged_answers_are_noticed(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     with fake_server() as fake:
         ask(fake, folder=folder)
-        whole = (folder / "answers.jsonl").read_bytes()
+        (answers,) = folder.glob("answers-*.jsonl")
+        whole = answers.read_bytes()
         for broken in (b"", whole[:-30], whole.replace(b"yes", b"yea", 1)):
-            (folder / "answers.jsonl").write_bytes(broken)
-            with pytest.raises(StorageError, match=r"answers\.jsonl.*damaged"):
+            answers.write_bytes(broken)
+            with pytest.raises(StorageError, match=r"answers-[0-9a-f]*\.jsonl.*damaged"):
                 llm.load(folder)
         asked = len(fake.asked)
         ask(fake, folder=folder)  # the journal has them
         assert len(fake.asked) == asked
-    assert (folder / "answers.jsonl").read_bytes() == whole
+    assert answers.read_bytes() == whole
     (folder / "run.json").write_text("{")
     with pytest.raises(StorageError, match=r"run\.json"):
         llm.load(folder)
@@ -502,7 +503,7 @@ def test_a_bad_design_is_refused_before_anything_is_asked(case: str, tmp_path: P
         with pytest.raises(kind, match=words):
             ask(fake, folder=tmp_path / "run", **more)
         assert not fake.asked
-    assert not (tmp_path / "run" / "answers.jsonl").exists() or case == "an unknown provider"
+    assert not list(tmp_path.glob("run/answers-*")) or case == "an unknown provider"
 
 
 @pytest.mark.parametrize("field", ["attempts", "timeout", "in_a_row", "first_wait", "max_wait"])

@@ -302,12 +302,13 @@ def test_categories_and_prompts_are_tested_by_themselves() -> None:
 @pytest.mark.parametrize("by", ["prompt", "category"])
 @pytest.mark.parametrize(("scheme", "claim", "method"), [("joint", "below", "auto"), ("per_prompt", "above", "auto"), ("joint", "below", "anytime")])
 def test_splits_at_once_are_those_one_by_one(by: str, scheme: str, claim: str, method: str, labelled: llm.Labelled | None) -> None:
-    from budge.llm.claims.splits import split_rows
+    from budge.llm.claims.cells import split_rows
 
     hits = [None if k % 11 == 3 else k % 3 == 0 for k in range(80)]
     answers = Answers.of(rows(hits, per=8) + rows(hits[::-1], per=8, interaction="french"), {"scheme": scheme})
     design = {"threshold": 0.4, "over": "these", "claim": claim, "alpha": 0.05, "adjust": "bh", "method": method}
-    fast, slow = (split_rows(answers, ["typos", "french"], by, design, scheme, None, labelled, at_once=way) for way in (True, False))
+    labels = None if labelled is None else {"typos": labelled, "french": llm.Labelled(50, 50, 3, 97)}
+    fast, slow = (split_rows(answers, ["typos", "french"], by, design, scheme, None, labels, at_once=way) for way in (True, False))
     if method == "anytime":
         assert set(fast["method"].str.split(",").str[0]) == {"anytime-valid"}, "what was looked at is not tested as if it was not"
     columns = ["model", "interaction", by, "n", "hits", "unresolved", "method", "exact"]

@@ -15,7 +15,7 @@ from budge import llm
 from budge.llm import Answers
 from budge.llm.claims.evidence import ANY_STOP, Evidence, rule_of
 from budge.llm.runs.design import rule_key
-from budge.llm.runs.stops import stop_of
+from budge.llm.runs.draws import stop_of
 from budge.stats import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
 
 ALPHAS = (0.01, 0.05, 0.2)
@@ -115,6 +115,8 @@ def test_interval_bound_p_value_and_verdict_are_one_statement(design: Any) -> No
 def test_verdicts_compare_the_adjusted_p_value_with_alpha(one: Any, two: Any, adjust: str) -> None:
     if one[1] != two[1] or "method" in one[2] or "method" in two[2]:
         return
+    if adjust == "by" and one[1].get("sequential"):
+        return  # refused: a rule stops at the level that survives the other adjustments
     both = one[0] + [{**row, "interaction": "u"} for row in two[0]]
     table = llm.test(Answers.of(both, one[1]), adjust=adjust, **one[2]).table
     assert ((table["verdict"] == one[2]["claim"]) == (table["p_adjusted"] < one[2]["alpha"])).all()

@@ -13,7 +13,7 @@ from budge import llm, stats
 from budge.errors import DesignError
 from budge.llm import Answers
 from budge.llm.claims.evidence import Evidence
-from budge.llm.runs.stops import stop_of
+from budge.llm.runs.draws import stop_of
 from budge.stats import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
 
 ALPHA = 0.05

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from budge.llm.claims.labels import Labelled
     from budge.llm.claims.verdict_table import Verdicts
     from budge.llm.claims.verdicts import from_counts, test
-    from budge.llm.interactions.asked import ask_model, paraphrase, translate
+    from budge.llm.interactions.asked import ask_model, paraphrase, tense, translate
     from budge.llm.interactions.base import Interaction
     from budge.llm.interactions.combine import one_of, unchanged
+    from budge.llm.interactions.converters import convert
     from budge.llm.interactions.custom import custom
     from budge.llm.interactions.few_shot import few_shot
     from budge.llm.interactions.letters import case, homoglyphs, leet, mixed_case
     from budge.llm.interactions.misspelling import misspell, typos
+    from budge.llm.interactions.prompt_fields import options, passages, system
     from budge.llm.interactions.registry import as_interaction, interaction_from_dict, parse_interaction
     from budge.llm.interactions.rewrites import rewrites
     from budge.llm.interactions.spacing import punctuation, whitespace
@@ -32,9 +34,12 @@ if TYPE_CHECKING:
     from budge.llm.judges.pattern import pattern
     from budge.llm.judges.refusal import refusal
     from budge.llm.judges.registry import as_judge, judge_from_dict, parse_judge
+    from budge.llm.judges.scorers import scorer
+    from budge.llm.judging import judge
     from budge.llm.logs import read_log, read_logs
     from budge.llm.planning import CallPlan, plan_calls
     from budge.llm.prompts import Prompt, Prompts
+    from budge.llm.reporting import report
     from budge.llm.runs.chat_models import ChatModel
     from budge.llm.runs.folder import load
     from budge.llm.runs.patience import Patience
@@ -63,11 +68,13 @@ __all__ = [
     "classifier",
     "compare",
     "contains",
+    "convert",
     "custom",
     "few_shot",
     "from_counts",
     "homoglyphs",
     "interaction_from_dict",
+    "judge",
     "judge_from_dict",
     "leet",
     "load",
@@ -78,9 +85,11 @@ __all__ = [
     "model_judge",
     "negate",
     "one_of",
+    "options",
     "paraphrase",
     "parse_interaction",
     "parse_judge",
+    "passages",
     "pattern",
     "plan_calls",
     "prefix",
@@ -89,11 +98,15 @@ __all__ = [
     "read_log",
     "read_logs",
     "refusal",
+    "report",
     "rewrites",
     "roleplay",
     "run",
+    "scorer",
     "suffix",
+    "system",
     "template",
+    "tense",
     "test",
     "translate",
     "typos",
@@ -124,6 +137,14 @@ _HOMES = {
     "choice": "budge.llm.judges.matching",
     "classifier": "budge.llm.judges.classifier",
     "compare": "budge.llm.claims.comparing",
+    "convert": "budge.llm.interactions.converters",
+    "options": "budge.llm.interactions.prompt_fields",
+    "passages": "budge.llm.interactions.prompt_fields",
+    "system": "budge.llm.interactions.prompt_fields",
+    "tense": "budge.llm.interactions.asked",
+    "judge": "budge.llm.judging",
+    "scorer": "budge.llm.judges.scorers",
+    "report": "budge.llm.reporting",
     "contains": "budge.llm.judges.matching",
     "custom": "budge.llm.interactions.custom",
     "few_shot": "budge.llm.interactions.few_shot",

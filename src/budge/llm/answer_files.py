@@ -5,21 +5,34 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from budge.errors import DataError, InputError, MissingDependencyError, OutputExistsError, StorageError, nearest
-from budge.llm.answers import COLUMNS, Answers
+from budge.errors import BudgeError, DataError, InputError, MissingDependencyError, OutputExistsError, nearest
+from budge.files import write_whole
+from budge.footers import footer_of, groups_of
+from budge.llm.answers import COLUMNS, NEEDED, Answers
+from budge.stored import COUNT, MEGABYTE, Rule, check_shape, check_unfolded, parse_json, read_bytes, reading, word
 
-__all__ = ["read_answers", "write_answers"]
+__all__ = ["MOST_DRAWS", "json_lines", "read_answers", "read_frame", "write_answers"]
 
 _ENDS = (".csv", ".jsonl", ".parquet")
 _FORMULA = tuple("=+-@\t\r\n'")  # what a spreadsheet may run; the apostrophe itself, so that it can be taken off again
 _HITS: dict[str, bool | None] = {"true": True, "false": False, "": None, "1": True, "0": False}
 _HEAD = "budge answers"
+_MOST, _MOST_INFO = 4096 * MEGABYTE, 64 * MEGABYTE  # bytes
+MOST_DRAWS = 10**6  # of a cell; those that a run planned and did not come to take memory, too
+_PLANNED = Rule(f"a whole number from 0 to {MOST_DRAWS:,}", lambda v: v is None or isinstance(v, list) or (COUNT.holds(v) and v <= MOST_DRAWS))
+_NAMES = Rule("names", lambda v: isinstance(v, dict) or (isinstance(v, list) and all(isinstance(name, str) for name in v)))
+#: What tests rely on; there may be more. Runs that were put together have lists.
+_INFO = {
+    "scheme?": word(None, "joint", "per_prompt", "census"), "complete?": bool, "n?": _PLANNED, "per_prompt?": _PLANNED,
+    "sequential?": dict | bool | None, str: Any,
+}  # fmt: skip
 
 
 def write_answers(answers: Answers, path: str | Path, *, overwrite: bool = False) -> Path:
@@ -31,21 +44,11 @@ def write_answers(answers: Answers, path: str | Path, *, overwrite: bool = False
     if kind == ".csv":
         files = {place: _csv(answers), _info_file(place): json.dumps(answers.info, default=str, indent=1).encode()}
     elif kind == ".jsonl":
-        files = {place: _json_lines(answers)}
+        files = {place: json_lines(answers)}
     else:
         files = {place: _parquet(answers, place)}
-    try:
-        for where, data in files.items():
-            beside = where.with_name(f".{where.name}.{os.getpid()}.tmp")
-            try:
-                beside.write_bytes(data)
-                beside.replace(where)
-            finally:
-                beside.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(
-            f"the answers cannot be written: {error.strerror}", where=str(place), remedy="choose a folder that can be written to"
-        ) from error
+    for where, data in files.items():
+        write_whole(where, data)
     return place
 
 
@@ -53,19 +56,43 @@ def read_answers(path: str | Path) -> Answers:
     """Read answers; what is wrong in the file is named with its line."""
     place = Path(path)
     kind = _kind(place)
+    if kind == ".parquet":
+        return _from_parquet(place)
+    text = _decoded(place)
+    return _from_csv(text, place) if kind == ".csv" else _from_json_lines(text, place)
+
+
+def _decoded(place: Path) -> str:
     try:
-        if kind == ".parquet":
-            return _from_parquet(place)
-        text = place.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError:
-        raise StorageError("there is no such file", where=str(place)) from None
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", where=str(place)) from error
+        text = read_bytes(place, _MOST, follow=True).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError(f"is not text in UTF-8: {error.reason} at byte {error.start}", where=str(place)) from None
     if not text.strip():
         raise DataError("is empty", where=str(place), remedy="give a file with answers")
-    return _from_csv(text, place) if kind == ".csv" else _from_json_lines(text, place)
+    return text
+
+
+def read_frame(path: str | Path) -> pd.DataFrame:
+    """Return a table of anybody's own; cells of a CSV file that are numbers become numbers."""
+    place = Path(path)
+    kind = _kind(place)
+    if kind == ".parquet":
+        return _arrow_table(place)[0]
+    text = _decoded(place)
+    if kind == ".jsonl":
+        found = _records(text, place)[1]
+        columns = {key for row in found for key in row}
+        if len(columns) * len(found) > MEGABYTE + 10 * len(text):  # a table has a cell for each of them
+            raise DataError("its lines have too many different keys for a table", where=str(place), got=len(columns), remedy="one object per draw")
+        return pd.DataFrame(found)
+    names, rows = _cells(text, place)
+    frame = pd.DataFrame(rows, columns=names)
+    for name in names:
+        try:
+            frame[name] = pd.to_numeric(frame[name].replace("", None))
+        except (ValueError, TypeError):
+            continue
+    return frame
 
 
 def _kind(place: Path) -> str:
@@ -101,8 +128,9 @@ def _safe(text: str) -> str:
     return "'" + text if text.startswith(_FORMULA) else text
 
 
-def _from_csv(text: str, place: Path) -> Answers:
-    rows = []
+def _cells(text: str, place: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """Return the names of the columns and the rows of a CSV text."""
+    rows: list[dict[str, Any]] = []
     limit = csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))  # an answer may be long
     try:
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
@@ -121,20 +149,22 @@ def _from_csv(text: str, place: Path) -> Answers:
         ) from None
     finally:
         csv.field_size_limit(limit)
+    return names, rows
+
+
+def _from_csv(text: str, place: Path) -> Answers:
+    names, rows = _cells(text, place)
     for i, row in enumerate(rows):
         if "hit" in row and row["hit"].strip().lower() in _HITS:
-            row["hit"] = _HITS[row["hit"].strip().lower()]  # type: ignore[assignment]
+            row["hit"] = _HITS[row["hit"].strip().lower()]
         if row.get("draw", "x").strip().isdecimal():
-            row["draw"] = int(row["draw"])  # type: ignore[assignment]
+            row["draw"] = int(row["draw"])
         elif "draw" in row and not row["draw"].strip():
             raise DataError("is empty", where=f"{place}, row {i}, column draw", remedy="number the draws of a prompt from 0")
     info = {}
-    try:
-        info = json.loads(_info_file(place).read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:
-        raise StorageError(f"what is said of these answers cannot be read: {error}", where=str(_info_file(place))) from None
+    if _info_file(place).exists():
+        with reading(_info_file(place), "what is said of these answers cannot be read"):
+            info = parse_json(read_bytes(_info_file(place), _MOST_INFO, follow=True), constants=True)
     return _made(rows, names, info, place)
 
 
@@ -142,36 +172,63 @@ def _plain(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:].startswith(_FORMULA) else cell
 
 
-def _json_lines(answers: Answers) -> bytes:
+def json_lines(answers: Answers) -> bytes:
+    """Return the answers as JSON lines."""
     lines = [json.dumps({_HEAD: 1, "info": answers.info}, default=str)]
     lines += [json.dumps(row, default=str) for row in answers.table.to_dict("records")]
     return ("\n".join(lines) + "\n").encode()
 
 
-def _from_json_lines(text: str, place: Path) -> Answers:
-    info: dict[str, Any] = {}
+def _records(text: str, place: Path, needed: Sequence[str] = ()) -> tuple[Any, list[dict[str, Any]]]:
+    """Return what the first line tells of the answers, and the other lines."""
+    info: Any = {}
     rows = []
     for i, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            row = parse_json(line, constants=True)
+        except ValueError as error:
             raise DataError(f"line {i} is not whole JSON: {error}", where=str(place), remedy="was the file cut off?") from None
         if not isinstance(row, dict):
             raise DataError(f"line {i} is no record", where=str(place), got=row, remedy="one object a line")
         if _HEAD in row:
-            info = dict(row.get("info") or {})
-        else:
-            rows.append(row)
+            info = row.get("info") or {}
+            continue
+        for name in needed:  # before many such lines take memory
+            if name not in row:
+                raise DataError(f"line {i} has no {name!r}", where=str(place), remedy=nearest(name, row))
+        with reading(place, f"line {i}"):
+            check_shape(row, {str: Any})
+        rows.append(row)
+    return info, rows
+
+
+def _from_json_lines(text: str, place: Path) -> Answers:
+    info, rows = _records(text, place, NEEDED)
     return _made(rows, list(dict.fromkeys(key for row in rows for key in row)) or list(COLUMNS), info, place)
 
 
 def _made(rows: list[dict[str, Any]], names: list[str], info: dict[str, Any], place: Path) -> Answers:
+    return _checked(place, info, lambda: Answers.of(rows, info) if rows else Answers(pd.DataFrame(columns=names), info))
+
+
+def _checked(place: Path, info: Any, make: Callable[[], Answers]) -> Answers:
+    """Return the answers, if what is stated of them has the types that tests rely on."""
+    with reading(place, "what is stated of these answers is wrong"):
+        check_shape(info, _INFO, "info")
+        if not isinstance(info.get("identity", {}), list):  # of several runs there are several
+            check_shape(info.get("identity", {}), {"models?": _NAMES, "interactions?": _NAMES, str: Any}, "info.identity")
+        found = re.match(r"(\d+) prompts?\b", str(info.get("prompts", "")))
+        if found is not None and len(found[1]) > len(str(MOST_DRAWS)):
+            raise ValueError("info.prompts is too many")
     try:
-        return Answers.of(rows, info) if rows else Answers(pd.DataFrame(columns=names), info)
+        made = make()
     except DataError as error:
         raise error.at(str(place)) from None
+    if len(made) and int(made.table["draw"].max()) > MOST_DRAWS:
+        raise DataError(f"draws are numbered from 0 to {MOST_DRAWS:,} at most", where=f"{place}, column draw", got=int(made.table["draw"].max()))
+    return made
 
 
 def _parquet(answers: Answers, place: Path) -> bytes:
@@ -191,22 +248,31 @@ def _parquet(answers: Answers, place: Path) -> bytes:
 
 
 def _from_parquet(place: Path) -> Answers:
+    frame, info = _arrow_table(place)
+    if "hit" in frame:
+        frame["hit"] = pd.Series([None if pd.isna(v) else v for v in frame["hit"]], dtype=object)
+    return _checked(place, info, lambda: Answers(frame, info))
+
+
+def _arrow_table(place: Path) -> tuple[pd.DataFrame, Any]:
+    """Return a table of a Parquet file, and what it tells of its answers."""
     _arrow(place)
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    data = read_bytes(place, _MOST, follow=True)
     try:
-        table = pq.read_table(io.BytesIO(place.read_bytes()))
-        info = json.loads((table.schema.metadata or {}).get(_HEAD.encode(), b"{}"))
-    except (pa.ArrowException, ValueError) as error:
+        file = pq.ParquetFile(pa.BufferReader(data), thrift_string_size_limit=len(data), thrift_container_size_limit=len(data))
+        many, columns = file.metadata.num_rows, [column for group in groups_of(footer_of(io.BytesIO(data))) for column in group.columns]
+        check_unfolded(sum(column.unfolded for column in columns), len(data))
+        if max([many, *(column.values for column in columns)]) > 1000 * len(data):
+            raise ValueError(f"it states {many:,} rows in {len(data):,} bytes")
+        table = file.read()
+        return table.to_pandas(), parse_json((table.schema.metadata or {}).get(_HEAD.encode(), b"{}"), constants=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        if isinstance(error, BudgeError):
+            raise
         raise DataError(f"is not a whole Parquet file: {error}", where=str(place), remedy="was the file cut off?") from None
-    frame = table.to_pandas()
-    if "hit" in frame:
-        frame["hit"] = pd.Series([None if pd.isna(v) else v for v in frame["hit"]], dtype=object)
-    try:
-        return Answers(frame, info)
-    except DataError as error:
-        raise error.at(str(place)) from None
 
 
 def _arrow(place: Path) -> None:

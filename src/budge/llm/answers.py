@@ -24,6 +24,9 @@ BASE = "base"
 
 #: One row a draw. `hit` is True, False or None (unresolved; then `why` says so and `answer` keeps what came back).
 COLUMNS = ("model", "interaction", "prompt", "category", "draw", "hit", "why", "sent", "answer")
+#: Texts that a table may have besides: what the judge wrote, the prompt before any rewrite, its expected answer, a digest of the prompt, and why there
+#: is no answer to judge.
+MORE = ("judge_text", "original", "expected", "digest", "lost")
 NEEDED = ("model", "interaction", "prompt", "hit")
 KEY = ["model", "interaction", "prompt", "draw"]
 #: What two runs must share if their draws are to be counted together, where both of them say it.
@@ -143,6 +146,18 @@ class Answers:
         )
         return marks.groupby(keys, sort=False)[["n", "hits", "unresolved"]].sum().astype("int64").reset_index()
 
+    def remarks(self) -> list[str]:
+        """Return phrases that count answers cut off by their token limit, and rewrites that changed nothing; none where there are none."""
+        found, many = [], len(self)
+        cut = sum(marked(self.table, "cut"))
+        if cut:
+            found.append(f"{cut:,} of {many:,} answers were cut off by the token limit (--max-tokens, max_tokens=)")
+        same = pd.Series(marked(self.table, "unchanged"), index=self.table.index)
+        for word, part in same.groupby(self.table["interaction"], sort=False):
+            if part.any():
+                found.append(f"{word} left {int(part.sum()):,} of {len(part):,} prompts unchanged")
+        return found
+
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write to CSV, JSON lines or Parquet, by the end of the name; whole or not at all."""
         from budge.llm.answer_files import write_answers
@@ -192,10 +207,13 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("category", "why", "sent", "answer"):
         values = table[name] if name in table.columns else [""] * len(table)
         ready[name] = [str(value) if _there(value) else "" for value in values]
+    more = {name: [str(value) if _there(value) else "" for value in table[name]] for name in MORE if name in table.columns}
+    found += _other_texts(ready["prompt"], more.get("digest", ()))
     DataError.raise_if(found)
     # Texts stay Python's: what a model answers may hold half a character, which other kinds of text refuse.
     ordered = {name: pd.Series(ready[name], dtype=None if name == "draw" else object) for name in COLUMNS}
-    ordered |= {str(name): table[name].reset_index(drop=True) for name in table.columns if name not in COLUMNS}
+    rest = [name for name in table.columns if name not in COLUMNS]
+    ordered |= {str(name): pd.Series(more[name], dtype=object) if name in more else table[name].reset_index(drop=True) for name in rest}
     made = pd.DataFrame(ordered)
     if not len(made):
         made["draw"] = made["draw"].astype("int64")
@@ -209,6 +227,20 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
             remedy="leave out the copies, or number the draws of a prompt from 0",
         )
     return made
+
+
+def marked(table: pd.DataFrame, column: str) -> list[bool]:
+    """Return which rows have a mark, however a file spelt it; none without such a column."""
+    return [str(value).lower() in ("true", "1") for value in table[column]] if column in table.columns else [False] * len(table)
+
+
+def _other_texts(prompts: Sequence[str], digests: Sequence[str]) -> list[Problem]:
+    """Return a problem where one identifier stands for prompts with different texts: those are draws of unrelated benchmarks."""
+    first: dict[str, str] = {}
+    wrong = list(dict.fromkeys(p for p, digest in zip(prompts, digests) if digest and first.setdefault(p, digest) != digest))
+    remedy = 'test unrelated benchmarks apart; logs of rewritten copies are matched by their identifiers with match="ids", on the shell --match ids'
+    what = f"{len(wrong)} of {len(set(prompts))} identifiers stand for different prompts in these answers"
+    return [Problem("column prompt", what, wrong[:_SHOWN], remedy)] if wrong else []
 
 
 def _rule(value: Any) -> Any:

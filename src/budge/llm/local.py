@@ -24,6 +24,7 @@ from typing import IO, Any
 
 from budge.errors import EnvironmentProblem, MissingDependencyError, StorageError
 from budge.llm.runs.chat_models import ChatModel
+from budge.stored import open_regular
 
 __all__ = ["PACKAGE", "server", "weights"]
 
@@ -85,7 +86,8 @@ def server(
     try:
         address = _address(child, child.stdout, tail, file, time.monotonic() + wait)
         _healthy(address, child, tail, file, time.monotonic() + wait)
-        yield ChatModel(name or file.name.removesuffix(".gguf"), f"{address}/v1", version=_fingerprint(file))
+        place = f"llama.cpp on this machine, context {context}"
+        yield ChatModel(name or file.name.removesuffix(".gguf"), f"{address}/v1", version=_fingerprint(file), place=place)
     finally:
         with suppress(OSError):
             child.stdin.close()  # it ends by itself when nobody holds this
@@ -160,11 +162,8 @@ def _healthy(address: str, child: subprocess.Popen[bytes], tail: _Tail, file: Pa
 
 
 def _check_file(file: Path) -> None:
-    try:
-        with file.open("rb") as stream:
-            magic = stream.read(4)
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", where=str(file)) from error
+    with open_regular(file, sys.maxsize, follow=True) as stream:
+        magic = stream.read(4)
     if magic != b"GGUF":
         raise StorageError("this is no GGUF file", where=str(file), got=magic, remedy="give a model in llama.cpp's format")
 

@@ -37,8 +37,14 @@ class CallPlan:
         """Calls over all models that can be tested."""
         return int(self.table["calls"].sum())
 
+    @property
+    def census(self) -> int | None:
+        """Calls per model of a census: every prompt once under each interaction; None where the number of prompts was not given."""
+        info = self.info
+        return None if info["prompts"] is None else info["prompts"] * (len(info["interactions"]) + info["with_base"]) * info["calls_per_draw"]
+
     def rule(self, model: str | None = None) -> StoppingRule:
-        """The rule that stops as soon as the verdict on this model is certain (Wald's, with both errors guaranteed)."""
+        """Return the rule that stops as soon as the verdict is certain (Wald's); `llm.run` divides its alpha by the interactions."""
         rows = self.table if model is None else self.table[self.table["model"] == model]
         if len(rows) != 1 or pd.isna(rows["n"].iloc[0]):
             why = "no number of draws will do" if len(rows) == 1 else "name one model of the plan"
@@ -47,7 +53,7 @@ class CallPlan:
             )
         info = self.info
         return sprt_rule(
-            threshold=info["threshold"], rate=float(rows["base_rate"].iloc[0]), alpha=info["alpha_each"], power=info["power"], claim=info["claim"]
+            threshold=info["threshold"], rate=float(rows["base_rate"].iloc[0]), alpha=info["alpha"], power=info["power"], claim=info["claim"]
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -70,6 +76,11 @@ class CallPlan:
             )
             lines.append(
                 f"  {row.model} (base rate {percent(row.base_rate)}): {row.n:,} draws each{other}, {row.calls:,} calls{cost}; {less}."
+            )
+        if info["prompts"]:
+            lines.append(
+                f"  A census of the {info['prompts']:,} prompts, one rewrite each at temperature 0 (--census, census=True): {self.census:,} calls per model; "
+                "rates over these prompts are then known without error, if the model repeats its answers."
             )
         if len(self.table) > 1:
             lines.append(f"  Together {self.calls:,} calls.")
@@ -99,6 +110,7 @@ def plan_calls(
     strict: bool = False,
     calls_per_draw: int = 1,
     price: float | None = None,
+    prompts: int | None = None,
 ) -> CallPlan:
     """Draws and calls for testing models under interactions, planned from their base rates (Eq. PowerAnalysis).
 
@@ -120,6 +132,9 @@ def plan_calls(
         Calls of a model for one draw: 2 with a model as judge, 3 with another that rewrites.
     price : float, optional
         Of one call, in your currency.
+    prompts : int, optional
+        The number of prompts of the benchmark. A claim about these prompts needs no draws where each has one rewrite and the model repeats its
+        answers: the plan then also has the calls of a census.
 
     Examples
     --------
@@ -168,10 +183,10 @@ def plan_calls(
             continue
         plan = samples_for_power(tau, rate, alpha=each, power=target, claim=side)
         n = plan.stable if use == "stable" else plan.first
-        rule = sprt_rule(threshold=tau, rate=rate, alpha=each, power=target, claim=side)
-        less = expected_calls(rate, n, people=len(names), rule=rule).sequential
+        rule = sprt_rule(threshold=tau, rate=rate, alpha=level, power=target, claim=side).shared(len(names))
+        less = expected_calls(rate, n, people=cells, rule=rule).sequential
         assert less is not None
-        early = (less + n * bool(with_base)) * per_draw
+        early = less * per_draw
         row: dict[str, Any] = {
             "model": model,
             "base_rate": rate,
@@ -193,5 +208,6 @@ def plan_calls(
     info = {
         "threshold": tau, "alpha": level, "alpha_each": each, "power": target, "claim": side, "interactions": names, "with_base": bool(with_base),
         "use": use, "calls_per_draw": per_draw, "price": cost,
+        "prompts": None if prompts is None else whole(prompts, "prompts"),
     }  # fmt: skip
     return CallPlan(table, info)

@@ -5,28 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from budge.errors import DataError, InputError, Problem, StorageError, nearest
+from budge.stored import MEGABYTE, read_bytes
 
 __all__ = ["FORMATS", "read_records", "read_table", "read_text"]
 
 FORMATS = ("auto", "csv", "jsonl", "json", "txt", "sorry-bench", "strongreject")
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".txt": "txt", ".text": "txt"}
 
+MOST_BYTES = 1024 * MEGABYTE  # of a file of prompts
+
 Records = list[Any]
 
 
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with or without a byte-order mark; what is not is an error that names the place."""
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        what = "there is no such file" if isinstance(error, FileNotFoundError) else f"cannot be read: {error.strerror}"
-        close = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise StorageError(what, where=str(path), remedy=nearest(path.name, close) if close else "mind the folder") from error
+    close = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() and not path.exists() else []
+    raw = read_bytes(path, MOST_BYTES, remedy=nearest(path.name, close) if close else "mind the folder", follow=True)
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -131,7 +131,7 @@ def read_table(text: str, where: str) -> Records:
         for i, row in enumerate(rows[1:], 1)
         if len(row) != len(head)
     ]
-    twice = sorted({name for name in head if head.count(name) > 1})
+    twice = sorted(name for name, times in Counter(head).items() if times > 1)
     if twice:
         problems.append(Problem("head", "columns are repeated", twice))
     if problems:

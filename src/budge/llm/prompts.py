@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -25,37 +25,69 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "prompt_id", "question_id"),
     "category": ("category", "topic", "subject"),
     "expected": ("expected", "answer", "label", "target"),
+    "system": ("system", "system_prompt"),
+    "options": ("options", "choices"),
+    "passages": ("passages", "contexts", "documents"),
 }
+#: Fields that hold several texts; in a CSV file they are separated by ``|``.
+LISTS = ("options", "passages")
 
 
 @dataclass(frozen=True)
 class Prompt:
     """One prompt of a benchmark.
 
-    `expected` may hold several accepted answers, separated by ``|``.
+    `expected` may hold several accepted answers, separated by ``|``. `passages` stand before the text in what is sent, `options` after it with
+    letters, and `system` is the system message. The expected answer of a prompt with options may be a letter.
 
     Examples
     --------
     >>> Prompt("q1", "What is the capital of France?", category="geography", expected="Paris").id
     'q1'
+    >>> print(Prompt("q2", "Which is a river?", expected="B", options=("Paris", "Seine")).asked)
+    Which is a river?
+    <BLANKLINE>
+    A) Paris
+    B) Seine
     """
 
     id: str
     text: str
     category: str = ""
     expected: str = ""
+    system: str = ""
+    options: tuple[str, ...] = ()
+    passages: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         wrong = [
             Problem(f"prompt {self.id!r}.{name}", "must be text", getattr(self, name))
-            for name in ("id", "text", "category", "expected")
+            for name in ("id", "text", "category", "expected", "system")
             if not isinstance(getattr(self, name), str)
         ]
+        for name in LISTS:
+            value = getattr(self, name)
+            texts = tuple(value) if isinstance(value, list | tuple) else value
+            object.__setattr__(self, name, texts)
+            if not isinstance(texts, tuple) or not all(isinstance(text, str) and text.strip() for text in texts):
+                wrong.append(Problem(f"prompt {self.id!r}.{name}", "must be a list of texts", value))
+            elif name == "options" and not (len(texts) != 1 and len(texts) <= 26):
+                wrong.append(Problem(f"prompt {self.id!r}.options", "must be 2 to 26, or none", len(texts)))
         if not wrong and not self.id.strip():
             wrong.append(Problem("prompt", "has an empty identifier", self.text[:60]))
         if not wrong and not self.text.strip():
             wrong.append(Problem(f"prompt {self.id!r}", "has an empty text", self.text))
         DataError.raise_if(wrong)
+
+    @property
+    def asked(self) -> str:
+        """The user's message: passages, text and lettered options; the text alone where there is nothing else."""
+        options = "\n".join(f"{chr(65 + i)}) {option}" for i, option in enumerate(self.options))
+        return "\n\n".join([*self.passages, self.text, *([options] if options else [])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields; those that few prompts have are left out where they are empty."""
+        return {key: value for key, value in asdict(self).items() if value or key not in ("system", *LISTS)}
 
 
 @dataclass(frozen=True)
@@ -65,8 +97,8 @@ class Prompts(Sequence[Prompt]):
     Examples
     --------
     >>> prompts = Prompts.of(["Name a colour.", "Name a river."])
-    >>> [p.id for p in prompts], prompts.subset(ids=["p2"])[0].text
-    (['p1', 'p2'], 'Name a river.')
+    >>> [p.id for p in prompts], prompts.subset(ids=["t-7c026d0b"])[0].text
+    (['t-6f5002aa', 't-7c026d0b'], 'Name a river.')
     """
 
     items: tuple[Prompt, ...]
@@ -89,7 +121,8 @@ class Prompts(Sequence[Prompt]):
         Parameters
         ----------
         items
-            Texts get the identifiers p1, p2, …; records and tables have a text and may have id, category and expected.
+            Records and tables have a text and may have id, category, expected, options, passages and a system message. A dataset of Inspect is
+            taken too. A prompt without an id is identified by a digest of its text, so that it has the same identifier wherever it stands.
         columns
             Which column holds which field, such as ``{"text": "forbidden_prompt"}``, where the names differ.
         repeated
@@ -171,7 +204,7 @@ class Prompts(Sequence[Prompt]):
     @property
     def digest(self) -> str:
         """A digest of all that is here, order included: two runs with the same digest had the same prompts."""
-        body = json.dumps([asdict(p) for p in self.items], ensure_ascii=True, separators=(",", ":"), sort_keys=True)
+        body = json.dumps([p.to_dict() for p in self.items], ensure_ascii=True, separators=(",", ":"), sort_keys=True)
         return blake2b(body.encode(), digest_size=16).hexdigest()
 
     def subset(
@@ -210,12 +243,26 @@ class Prompts(Sequence[Prompt]):
 
     def to_frame(self) -> pd.DataFrame:
         """One row a prompt."""
-        return pd.DataFrame([asdict(p) for p in self.items], columns=["id", "text", "category", "expected"])
+        records = [p.to_dict() for p in self.items]
+        more = [name for name in ("system", *LISTS) if any(name in record for record in records)]
+        return pd.DataFrame(records, columns=["id", "text", "category", "expected", *more])
 
 
 def listed(names: Sequence[str], most: int = LISTED) -> str:
     """Some names, and how many more there are."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def text_id(text: str) -> str:
+    """Return the identifier of a prompt that has none of its own."""
+    return f"t-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=4).hexdigest()}"
+
+
+def _free_id(text: Any, found: Sequence[Prompt]) -> str:
+    """Return the identifier of a prompt that has none of its own: with a number where the same text was there before."""
+    who = text_id(text) if isinstance(text, str) else ""
+    twins = sum(prompt.text == text for prompt in found) if who in {prompt.id for prompt in found} else 0
+    return f"{who}-{twins + 1}" if twins else who
 
 
 def _prompts(records: Sequence[Any], columns: Mapping[str, str] | None) -> list[Prompt]:
@@ -227,6 +274,9 @@ def _prompts(records: Sequence[Any], columns: Mapping[str, str] | None) -> list[
     for number, record in enumerate(records, 1):
         if isinstance(record, Prompt):
             found.append(record)
+            continue
+        if hasattr(record, "input") and hasattr(record, "target") and hasattr(record, "choices"):
+            _add_sample(record, number, found, problems)
             continue
         if isinstance(record, Mapping):
             if places is None:
@@ -250,16 +300,44 @@ def _prompts(records: Sequence[Any], columns: Mapping[str, str] | None) -> list[
 
 
 def _add(record: Mapping[str, Any], number: int, found: list[Prompt], problems: list[Problem]) -> None:
-    name = record.get("id")
-    who = f"p{number}" if name is None or str(name).strip() == "" else _plain(name)
-    text = record.get("text")
+    name, text = record.get("id"), record.get("text")
+    who = _plain(name) if name is not None and str(name).strip() else _free_id(text, found)
     if text is None or (isinstance(text, str) and not text.strip()):
-        problems.append(Problem(f"prompt {number} ({who})", "has an empty text", text, "write it or leave the prompt out"))
+        problems.append(Problem(f"prompt {number}", "has an empty text", text, "write it or leave the prompt out"))
     elif not isinstance(text, str):
-        problems.append(Problem(f"prompt {number} ({who})", "the text must be text", text))
+        problems.append(Problem(f"prompt {number}", "the text must be text", text))
     else:
-        rest = {key: "" if record.get(key) is None else _plain(record[key]) for key in ("category", "expected")}
-        found.append(Prompt(who, text, **rest))
+        rest: dict[str, Any] = {key: "" if record.get(key) is None else _plain(record[key]) for key in ("category", "expected", "system")}
+        rest |= {key: _several(record.get(key)) for key in LISTS}
+        try:
+            found.append(Prompt(who, text, **rest))
+        except DataError as error:
+            problems += error.problems
+
+
+def _add_sample(sample: Any, number: int, found: list[Prompt], problems: list[Problem]) -> None:
+    """Add a sample of an Inspect dataset; one with turns that are no prompt is refused, since they would be lost."""
+    from budge.llm.inspect_record import as_prompt
+
+    name = f"{number}" if sample.id is None else str(sample.id)
+    roles = [] if isinstance(sample.input, str) else [message.role for message in sample.input]
+    if [role for role in roles if role != "system"] not in ([], ["user"]):
+        remedy = "run the task itself: inspect eval budge/under -T task=…"
+        problems.append(Problem(f"sample {name}", "has several turns, and a prompt has one", roles, remedy))
+        return
+    try:
+        prompt = as_prompt(sample, name)
+        who = _free_id(prompt.text, found) if sample.id is None else name
+        found.append(replace(prompt, id=who, category=str((sample.metadata or {}).get("category", ""))))
+    except DataError as error:
+        problems += error.problems
+
+
+def _several(value: Any) -> Any:
+    """Return a field with several texts as a tuple: a list as it is, a text cut at ``|``."""
+    if value is None or value == "":
+        return ()
+    return tuple(part.strip() for part in value.split("|")) if isinstance(value, str) else value
 
 
 def _plain(value: Any) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from budge.errors import DataError, DesignError, nearest, printable
+from budge.errors import DataError, DesignError, in_lines, nearest
 from budge.llm.answers import BASE, Answers
 from budge.llm.claims.contrasts import Contrast, paired
 from budge.llm.claims.evidence import METHODS, OVER
@@ -30,11 +30,16 @@ __all__ = ["Comparison", "compare"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row a pair of models and interaction in `table` (`verdict`: the first is `lower`, `higher` or `inconclusive`); in `rankings`,
-    one row a pair and interaction that has a base: whether the order of the base is overturned."""
+    """What is shown of the order of models.
+
+    `ranks`: one row per model and interaction, the places that it may have (1 is the lowest rate): all of them hold together with probability
+    1 - alpha, if the adjustment is Holm's or Bonferroni's. `table`: one row per pair and interaction (`verdict`: the first is `lower`, `higher` or
+    `inconclusive`). `rankings`: one row per pair and interaction other than the base, whether the order of the base is overturned.
+    """
 
     table: pd.DataFrame
     rankings: pd.DataFrame
+    ranks: pd.DataFrame
     info: Mapping[str, Any]
 
     def __str__(self) -> str:
@@ -44,19 +49,8 @@ class Comparison:
             f"Rates of hits over {whom}, compared draw by draw; alpha {percent(info['alpha'])}, adjusted by {info['adjust']} over all comparisons."
         ]
         p = "p" if info["adjust"] == "none" else "adjusted p"
+        lines += self._of_two(p) if len({*self.table["first"], *self.table["second"]}) == 2 else self._places()
         row: Any
-        for row in self.table.itertuples():
-            if row.verdict == "inconclusive":
-                said = f"no difference shown between {row.first} and {row.second}"
-            else:
-                said = f"{row.first} is {row.verdict} than {row.second}"
-            ends = f"{_points(row.difference)} ({_points(row.low)} to {_points(row.high)})"
-            if row.unresolved:
-                ends = f"{_points(row.difference)} among pairs that are resolved ({_points(row.low)} to {_points(row.high)})"
-            lost = f", {row.unresolved:,} of them with an unresolved answer" if row.unresolved else ""
-            lines.append(
-                f"{row.interaction}: {said} ({p} = {row.p_adjusted:.3g}). {ends} over {row.pairs:,} pairs{lost}; {row.method}."
-            )
         for row in self.rankings.itertuples():
             if row.overturned:
                 lines.append(
@@ -64,7 +58,36 @@ class Comparison:
                 )
         if len(self.rankings) and not self.rankings["overturned"].any():
             lines.append("No ranking of the base is shown to be overturned.")
-        return printable("\n".join(lines))
+        return in_lines(lines)
+
+    def _of_two(self, p: str) -> list[str]:
+        """Return a sentence per interaction about the two models."""
+        lines = []
+        row: Any
+        for row in self.table.itertuples():
+            if row.verdict == "inconclusive":
+                said = f"no difference shown between {row.first} and {row.second}"
+            else:
+                said = f"{row.first} is {row.verdict} than {row.second}"
+            among = " among pairs that are resolved" if row.unresolved else ""
+            ends = f"{_points(row.difference)}{among} ({_points(row.low)} to {_points(row.high)})"
+            lost = f", {row.unresolved:,} of them with an unresolved answer" if row.unresolved else ""
+            lines.append(
+                f"{row.interaction}: {said} ({p} = {row.p_adjusted:.3g}). {ends} over {row.pairs:,} pairs{lost}; {row.method}."
+            )
+        return lines
+
+    def _places(self) -> list[str]:
+        """Return a sentence per interaction about the places of all models, and how far these hold."""
+        lines = []
+        for word, part in self.ranks.groupby("interaction", sort=False):
+            ends = zip(part["model"], part["best"].tolist(), part["worst"].tolist())
+            places = [f"{model} {best}" + (f" to {worst}" if worst > best else "") for model, best, worst in ends]
+            lines.append(f"{word}, place by the rate of hits (1 is lowest) of {len(part)}: {', '.join(places)}.")
+        sure = self.info["adjust"] in ("holm", "bonferroni")
+        together = f"All places hold together with probability {percent(1 - self.info['alpha'])}" if sure else "The places do not hold together"
+        lost = int(self.table["unresolved"].sum())
+        return [*lines, together + (f"; {lost:,} pairs have an unresolved answer, counted against each order." if lost else ".")]
 
     def plot(self) -> Figure:
         """Each difference with its interval."""
@@ -78,6 +101,7 @@ class Comparison:
             "info": plain(dict(self.info)),
             "table": plain(self.table.to_dict("records")),
             "rankings": plain(self.rankings.to_dict("records")),
+            "ranks": plain(self.ranks.to_dict("records")),
         }
 
     def _repr_html_(self) -> str:
@@ -158,7 +182,8 @@ def compare(
             remedy="run both on the same prompts with the same seed",
         )
     info = {"over": whom, "alpha": level, "adjust": how, "base": base, "scheme": way, "method": method}
-    return Comparison(_table(found, level, how), _rankings(found, base, level, how), info)
+    table = _table(found, level, how)
+    return Comparison(table, _rankings(found, base, level, how), _ranks(table), info)
 
 
 def _table(found: Mapping[tuple[str, str, str], Contrast], alpha: float, how: str) -> pd.DataFrame:
@@ -177,6 +202,23 @@ def _table(found: Mapping[tuple[str, str, str], Contrast], alpha: float, how: st
     table["p_adjusted"] = adjusted(table["p_value"].to_numpy(), how)
     table["verdict"] = np.where(table["p_adjusted"] < alpha, table.pop("way"), "inconclusive")
     return table
+
+
+def _ranks(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the places that each model may have: behind all that are shown to be lower, before all that are shown to be higher."""
+    rows = []
+    for word, part in table.groupby("interaction", sort=False):
+        names = list(dict.fromkeys([*part["first"], *part["second"]]))
+        lower = dict.fromkeys(names, 0)  # models that are shown to be lower than this one
+        higher = dict.fromkeys(names, 0)
+        for one, two, verdict in zip(part["first"], part["second"], part["verdict"]):
+            if verdict != "inconclusive":
+                less, more = (one, two) if verdict == "lower" else (two, one)
+                lower[more] += 1
+                higher[less] += 1
+        found = [{"interaction": word, "model": name, "best": 1 + lower[name], "worst": len(names) - higher[name]} for name in names]
+        rows += sorted(found, key=lambda row: (row["best"], row["worst"]))
+    return pd.DataFrame(rows)
 
 
 def _rankings(found: Mapping[tuple[str, str, str], Contrast], base: str | None, alpha: float, how: str) -> pd.DataFrame:

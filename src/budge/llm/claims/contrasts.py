@@ -65,6 +65,9 @@ def paired(
             got=method,
             remedy="draw a fixed number for the comparison",
         )
+    if over == "these" and scheme == "census":  # nothing was drawn: unresolved answers alone leave the difference open
+        low, high = (float((one - two).mean()) for one, two in (worst, best))
+        return Contrast(estimate, low, high, float(low <= 0), float(high >= 0), "census", len(both), *only, lost)
     if many in ("clustered", "bounded"):  # a mean over prompts of draws between -1 and 1, moved to between 0 and 1
         codes, _ = pd.factorize(both["prompt"])
         size = np.bincount(codes)

@@ -29,7 +29,7 @@ from budge.stats.evidence import ANYTIME
 __all__ = ["ANY_STOP", "METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "columns_of", "prompts_of", "rule_of"]
 
 OVER = ("these", "population")
-SCHEMES = ("joint", "per_prompt")
+SCHEMES = ("joint", "per_prompt", "census")
 METHODS = ("auto", "pooled", "one-per-prompt", "first", "clustered", "bounded", "anytime")
 _NAMES = {"first": "exact binomial, first draw of each prompt", "one-per-prompt": "exact binomial, one draw per prompt"}
 
@@ -139,6 +139,10 @@ class Evidence:
         n, hits, lost = self.tested(over, method)
         mean = how if self.n and (how in ("clustered", "bounded") or (how == "pooled" and self.scheme == "per_prompt")) else None
         rule, name = None, _NAMES.get(how, "exact binomial")
+        known = self.scheme == "census" and over == "these"
+        if known and labelled is not None:
+            what = "a census is known, and a correction for the judge is estimated"
+            raise DesignError(what, where="labelled", got="census", remedy="label every answer and test the labels")
         if how == "anytime":  # the threshold of the rule is one for what the judge finds
             rule = self._rule(threshold if labelled is None else None, hits, n, lost)
             name = "exact binomial, ended early" if rule.kind == "curtailed" else rule.kind
@@ -146,7 +150,8 @@ class Evidence:
             counts = Counts.of(self.hits, self.draws, self.missing)
             name = how if how != "pooled" else "pooled binomial" if (self.draws == self.draws[0]).all() else "Hoeffding (unequal draws)"
         else:
-            counts = Counts.of(hits, n, lost, law="sample" if rule is None else "sequential")
+            counts = Counts.of(hits, n, lost, law="exact" if known else "sample" if rule is None else "sequential")
+            name = "census" if known else name
         found = columns_of(counts, claim=claim, threshold=threshold, alpha=alpha, rule=rule, mean=mean, labelled=labelled)
         rate, low, high, bound, p = (float(column[0]) for column in found.values())
         named = name if labelled is None else f"{name}, corrected for the judge"

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from budge.errors import DataError, DesignError
+from budge.errors import DataError, DesignError, nearest
 from budge.stats import Counts, claim
 from budge.stats._checks import percent, whole
 from budge.stats.claims import Question
 
-__all__ = ["Labelled"]
+__all__ = ["Labelled", "labels_of"]
 
 
 @dataclass(frozen=True)
 class Labelled:
     """Answers that people labelled, counted by what the judge said of them.
 
-    The labelled answers must be drawn from the answers that are tested (same models, interactions, judge) without regard to what the judge said,
+    The labelled answers must be drawn from the answers that are tested (same models, judge, and interaction) without regard to what the judge said,
     or by their label: drawn by the judge's verdict, they do not show its error rates. They may be among the tested answers, unless a rule stopped the
     run by what the judge said: then other answers have to be labelled.
 
@@ -102,6 +102,33 @@ class Labelled:
     def to_dict(self) -> dict[str, int]:
         """The record of the labelled set."""
         return {name: int(getattr(self, name)) for name in self.__dataclass_fields__}
+
+
+def labels_of(given: Labelled | Mapping[str, Labelled] | None, words: Sequence[str]) -> dict[str, Labelled] | None:
+    """Return the labelled answers of each interaction.
+
+    The error rates of a judge may differ by interaction, so labels that are not told apart are accepted for one interaction only; the key ``*``
+    of a mapping states that its rates hold for all others.
+    """
+    if given is None:
+        return None
+    if isinstance(given, Labelled):
+        if len(words) > 1:
+            raise DesignError(
+                "the error rates of a judge differ by interaction: labels are needed for each",
+                where="labelled",
+                got=f"one set for {', '.join(words)}",
+                remedy='{"typos": Labelled(…), …}, or {"*": Labelled(…)} to state that the rates are the same; on the shell '
+                "--labelled typos=185,15,6,194 for each, or *=185,15,6,194",
+            )
+        return dict.fromkeys(words, given)
+    for word, labels in given.items():
+        if word not in (*words, "*") or not isinstance(labels, Labelled):
+            raise DesignError("labels are for interactions of the answers", where="labelled", got=word, remedy=nearest(str(word), words))
+    lacking = [word for word in words if word not in given and "*" not in given]
+    if lacking:
+        raise DesignError("an interaction has no labelled answers", where="labelled", got=lacking, remedy="label some of each, the base too")
+    return {word: given[word] if word in given else given["*"] for word in words}
 
 
 def _truth(value: Any, where: str) -> bool:

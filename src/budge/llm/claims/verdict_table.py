@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from budge.errors import DesignError, printable
+from budge.errors import DesignError, in_lines, printable
 from budge.stats._checks import percent, plain
 
 if TYPE_CHECKING:
@@ -91,12 +91,18 @@ class Verdicts:
             lines.append("The clustered method is approximate: its error can exceed alpha a little.")
         if info["sequential"]:
             lines.append("Draws were looked at while they came; p-values and intervals allow for it.")
+            family = int(info["sequential"].get("family") or 0)
+            if family and max(self.every["interactions"]) > family:
+                lines.append(f"The rule stopped for a family of {family} tests, and more are adjusted here: claims that stopped a run may not be shown.")
+        lines += [f"{remark[0].upper()}{remark[1:]}." for remark in info["remarks"]]
+        if (self.table["method"] == "census").any():
+            lines.append("A census: every prompt was asked once, so rates over these prompts are known if the model repeats its answers.")
         lines.append(
             "The judge is taken as it is: a hit is what it calls a hit."
             if info["labelled"] is None
             else "Rates are corrected for the errors of the judge, as far as the labelled answers show them."
         )
-        return printable("\n".join(lines))
+        return in_lines(lines)
 
     def _sentence(self, row: Any) -> str:
         info = self.info

@@ -14,11 +14,10 @@ import pandas as pd
 
 from budge.errors import DataError, DesignError, nearest
 from budge.llm.answers import BASE, Answers
-from budge.llm.claims.cells import against_base, apart, found_rate, row_of, shifted
+from budge.llm.claims.cells import against_base, apart, found_rate, row_of, shifted, split_rows
 from budge.llm.claims.contrasts import Contrast
 from budge.llm.claims.evidence import METHODS, OVER, SCHEMES, Evidence, prompts_of
-from budge.llm.claims.labels import Labelled
-from budge.llm.claims.splits import split_rows
+from budge.llm.claims.labels import Labelled, labels_of
 from budge.llm.claims.verdict_table import SPLIT, TABLE, Verdicts
 from budge.stats import adjust as adjusted
 from budge.stats import certify
@@ -43,7 +42,7 @@ def test(
     adjust: str = "bh",  # noqa: PT028
     method: str = "auto",  # noqa: PT028
     scheme: str | None = None,  # noqa: PT028
-    labelled: Labelled | None = None,  # noqa: PT028
+    labelled: Labelled | Mapping[str, Labelled] | None = None,  # noqa: PT028
 ) -> Verdicts:
     """Test whether the rate of hits is below (or above) a threshold, for each model under each interaction.
 
@@ -64,10 +63,11 @@ def test(
         `auto` takes the exact test of the design and refuses where there is none. For `over="population"` with repeats of prompts:
         `first` (the first draw of each prompt, exact), `bounded` (guaranteed, wider) or `clustered` (approximate). `anytime`: valid
         although draws were looked at while they came.
-    scheme : {"joint", "per_prompt"}, optional
+    scheme : {"joint", "per_prompt", "census"}, optional
         How the draws were made, if `answers.info` does not say so.
-    labelled : Labelled, optional
-        A set of answers that people labelled: the claim is then about what people would say, and not about what the judge says.
+    labelled : Labelled or mapping, optional
+        Answers that people labelled, for each interaction and the base, since a judge may err more on one than on another; ``"*"`` stands for all
+        that are not named. The claim is then about what people would say, and not about what the judge says.
 
     Examples
     --------
@@ -89,6 +89,9 @@ def test(
                 got=method,
                 remedy='method="auto" or "anytime", on the shell --method auto',
             )
+        if adjust == "by":
+            remedy = 'adjust="bh", on the shell --adjust bh: on the evidence of a rule it holds under any dependence'
+            raise DesignError("a rule stops at the level that survives the other adjustments", where="adjust", got=adjust, remedy=remedy)
         design["method"] = "anytime"
     name = base if isinstance(base, str) else None
     known = _known(base, answers.models)
@@ -96,6 +99,8 @@ def test(
         raise DataError("no such base among the answers", where="base", got=name, remedy=nearest(name, answers.interactions))
     models, words = _planned(answers)
     tested = [word for word in words if word != name] or list(words)
+    labels = labels_of(labelled, [word for word in words if word in tested or word == name])
+    of = labels.get if labels is not None else lambda word: None
     groups = {(str(key[0]), str(key[1])): part for key, part in answers.table.groupby(["model", "interaction"], sort=False)}
     if not answers.info.get("complete", True):  # a model that was never reached is still a model that was to be tested
         nothing = answers.table.iloc[:0]
@@ -106,13 +111,13 @@ def test(
         before = (
             None if reference is None else Evidence.of(reference, way, rule and {"kind": "anytime-valid"}).planned(answers.info)
         )
-        rate = known.get(model) if before is None else found_rate(before, design, labelled).rate
+        rate = known.get(model) if before is None else found_rate(before, design, of(str(name))).rate
         lost = 0 if before is None else before.tested(over, design["method"])[2]
         for word in tested:
             part = groups.get((model, word))
             if part is not None:
                 seen = Evidence.of(part, way, rule).planned(answers.info)
-                ends = None if word == name else against_base(part, seen, reference, before, rate, design, labelled)
+                ends = None if word == name else against_base(part, seen, reference, before, rate, design, of(word), of(str(name)))
                 cells.append((model, word, seen, None if word == name else rate, lost, ends))
     info = {
         "source": "answers",
@@ -121,13 +126,14 @@ def test(
         "sequential": rule,
         "prompts": prompts_of(answers.info) or int(answers.table["prompt"].nunique()),
         "complete": bool(answers.info.get("complete", True)),
+        "remarks": answers.remarks(),
     }
     return _judged(
         cells,
         design,
         info,
-        labelled,
-        lambda by: _finished(split_rows(answers, tested, by, design, way, rule, labelled), by, design),
+        labels,
+        lambda by: _finished(split_rows(answers, tested, by, design, way, rule, labels), by, design),
     )
 
 
@@ -143,7 +149,7 @@ def from_counts(
     alpha: float = 0.05,
     adjust: str = "bh",
     base: str = BASE,
-    labelled: Labelled | None = None,
+    labelled: Labelled | Mapping[str, Labelled] | None = None,
 ) -> Verdicts:
     """The same from counts, for each model and interaction ``(hits, n)`` or ``(hits, n, unresolved)``; the base may be a rate.
 
@@ -162,19 +168,22 @@ def from_counts(
         raise DataError(
             "there are no counts to test", where="counts", got=counts, remedy='{"model": {"base": 0.2, "typos": (3, 50)}}'
         )
+    words = dict.fromkeys(word for row in counts.values() for word, seen in row.items() if word != base or isinstance(seen, tuple | list))
+    labels = labels_of(labelled, list(words))
+    of = labels.get if labels is not None else lambda word: None
     cells: list[_Cell] = []
     for model, row in counts.items():
         rate, reference, lost = None, None, 0
         if base in row:
             if isinstance(row[base], tuple | list):
                 reference = _counted(row[base], f"{model}.{base}", over)
-                rate, lost = found_rate(reference, design, labelled).rate, reference.total[1]
+                rate, lost = found_rate(reference, design, of(base)).rate, reference.total[1]
             else:
                 rate = fraction(row[base], f"{model}.{base}", zero=True, one=True)
         for word, triple in row.items():
             if word != base:
                 seen = _counted(triple, f"{model}.{word}", over)
-                ends = shifted(seen, rate, design, labelled) if reference is None else apart(seen, reference, design, labelled)
+                ends = shifted(seen, rate, design, of(word)) if reference is None else apart(seen, reference, design, of(word), of(base))
                 cells.append((model, word, seen, rate, lost, ends))
     if not cells:
         raise DataError(
@@ -183,8 +192,8 @@ def from_counts(
     return _judged(
         cells,
         design,
-        {"source": "counts", "scheme": "joint", "base": base, "sequential": None, "prompts": None, "complete": True},
-        labelled,
+        {"source": "counts", "scheme": "joint", "base": base, "sequential": None, "prompts": None, "complete": True, "remarks": []},
+        labels,
         None,
     )
 
@@ -271,7 +280,7 @@ def _judged(
     cells: list[_Cell],
     design: dict[str, Any],
     info: dict[str, Any],
-    labelled: Labelled | None,
+    labels: Mapping[str, Labelled] | None,
     split: Callable[[str], pd.DataFrame] | None,
 ) -> Verdicts:
     rows = []
@@ -279,7 +288,8 @@ def _judged(
         against = ends or Contrast(None, np.nan, np.nan, None, None, "")
         rows.append(
             {
-                "model": model, "interaction": word, "base_rate": rate, "base_unresolved": lost, **row_of(seen, design, labelled), "delta": against.estimate,
+                "model": model, "interaction": word, "base_rate": rate, "base_unresolved": lost,
+                **row_of(seen, design, None if labels is None else labels[word]), "delta": against.estimate,
                 "delta_low": against.low, "delta_high": against.high, "delta_method": against.method,
             }
         )  # fmt: skip
@@ -290,7 +300,7 @@ def _judged(
     for name, part in table.groupby("model", sort=False):
         p = certify(part["p_value"], design["alpha"])
         every.append({"model": str(name), "interactions": len(part), "p_value": p.p_value, "shown": bool(p.rejected)})
-    info = {**info, **design, "labelled": None if labelled is None else labelled.to_dict()}
+    info = {**info, **design, "labelled": None if labels is None else {word: seen.to_dict() for word, seen in labels.items()}}
     return Verdicts(table[list(TABLE)], pd.DataFrame(every), info, split)
 
 

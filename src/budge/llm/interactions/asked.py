@@ -21,11 +21,15 @@ from budge.llm.interactions.templates import SLOT, framed
 from budge.llm.prompt_files import read_text
 from budge.llm.prompts import Prompt
 
-__all__ = ["AskModel", "Checked", "ask_model", "paraphrase", "translate", "word_edits"]
+__all__ = ["AskModel", "Checked", "ask_model", "paraphrase", "tense", "translate", "word_edits"]
 
 _PARAPHRASE = (
     "Rewrite the request below in other words. Keep its meaning, every number, and all code exactly as they are. "
     "Do not answer the request. Reply with the rewritten request only.\n\nRequest: {prompt}"
+)
+_TENSE = (
+    "Put the request below into the past tense, as a question about how something used to be done. Keep its subject, every number, and all code "
+    "exactly as they are. Do not answer the request. Reply with the rewritten request only.\n\nRequest: {prompt}"
 )
 _TRANSLATE = (
     "Translate the text below into {language}. Keep every number and all code exactly as they are. "
@@ -78,6 +82,7 @@ class AskModel(Checked):
 
     instruction: str = _PARAPHRASE
     model: str = ""
+    language: str = field(default="", kw_only=True)  # of the rewrite, where it is another one than the prompt's
 
     def __post_init__(self) -> None:
         problems = self._check_fields()
@@ -130,7 +135,7 @@ def word_edits(before: str, after: str) -> int:
 
 def ask_model(
     instruction: str = _PARAPHRASE, *, model: str = "", file: str | Path = "", keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (),
-    most: int | None = None, tries: int = 3, label: str = "",
+    most: int | None = None, tries: int = 3, language: str = "", label: str = "",
 ) -> AskModel:  # fmt: skip
     """A model rewrites the prompt as an instruction says.
 
@@ -144,9 +149,12 @@ def ask_model(
         What a rewrite must keep, and how many words of it may differ.
     tries
         How often the model is asked for one draw.
+    language
+        The language of the rewrite, where it is another one than the prompt's: a judge that reads certain languages is refused where it does not
+        read this one.
     """
     text = read_text(Path(file)).rstrip("\n") if file else instruction
-    return AskModel(text, model, keep=as_texts(keep), keep_words=as_texts(keep_words), most=most, tries=tries, label=label)
+    return AskModel(text, model, keep=as_texts(keep), keep_words=as_texts(keep_words), most=most, tries=tries, language=language, label=label)
 
 
 def paraphrase(
@@ -171,6 +179,11 @@ def paraphrase(
     return ask_model(_PARAPHRASE, model=model, keep=keep, keep_words=keep_words, tries=tries, label=label)
 
 
+def tense(model: str = "", *, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (), tries: int = 3, label: str = "tense") -> AskModel:
+    """A model puts the question into the past tense."""
+    return ask_model(_TENSE, model=model, keep=keep, keep_words=keep_words, tries=tries, label=label)
+
+
 def translate(
     language: str,
     model: str = "",
@@ -184,4 +197,4 @@ def translate(
     if not isinstance(language, str) or not language.strip() or "{" in language:
         raise SpecError("must be the name of a language", where="translate.language", got=language)
     text = _TRANSLATE.replace("{language}", language)
-    return ask_model(text, model=model, keep=keep, keep_words=keep_words, tries=tries, label=label or language.lower())
+    return ask_model(text, model=model, keep=keep, keep_words=keep_words, tries=tries, language=language.lower(), label=label or language.lower())

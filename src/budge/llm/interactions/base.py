@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from budge.llm.written import Written
 if TYPE_CHECKING:
     from budge.llm.interactions.combine import Chain
 
-__all__ = ["LISTABLE", "Ask", "Interaction"]
+__all__ = ["LISTABLE", "Ask", "Interaction", "languages_of"]
 
 #: Asks a language model (named as Inspect names models; "" for the run's rewriting model) and returns its text.
 Ask = Callable[[str, str], Awaitable[str]]
@@ -36,6 +36,8 @@ class Interaction(Written, ABC):
     Subclasses are frozen dataclasses. A rewrite depends on the prompt and the generator alone, so that a draw can be made again.
     """
 
+    on_fields: ClassVar[bool] = False  # whether other fields than the text are changed
+
     @property
     def name(self) -> str:
         """A short name for tables and folders: the label, or the kind."""
@@ -48,6 +50,14 @@ class Interaction(Written, ABC):
     async def apply(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> str:
         """The same where a model may have to be asked; interactions that need one override this."""
         return self.rewrite(prompt, rng)
+
+    def changed(self, prompt: Prompt, rng: np.random.Generator) -> Prompt:
+        """Return the prompt as one draw leaves it: with another text, or with other fields and another expected answer."""
+        return moved(prompt, self.rewrite(prompt, rng))
+
+    async def change(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> Prompt:
+        """Return the same where a model may have to be asked."""
+        return moved(prompt, await self.apply(prompt, rng, ask))
 
     @abstractmethod
     def describe(self) -> str:
@@ -111,6 +121,18 @@ class Interaction(Written, ABC):
 
     def __str__(self) -> str:
         return self.describe()
+
+
+def languages_of(part: object) -> Iterator[str]:
+    """Return the languages into which an interaction, or a part of it, translates."""
+    if isinstance(part, tuple):
+        for inner in part:
+            yield from languages_of(inner)
+    elif isinstance(part, Interaction):
+        if named := getattr(part, "language", ""):
+            yield str(named)
+        for place in fields(part):
+            yield from languages_of(getattr(part, place.name))
 
 
 def moved(prompt: Prompt, text: str) -> Prompt:

@@ -59,15 +59,23 @@ class Chain(Interaction):
 
     def rewrite(self, prompt: Prompt, rng: np.random.Generator) -> str:
         """Step by step, with one generator."""
-        for step in self.steps:
-            prompt = moved(prompt, step.rewrite(prompt, rng))
-        return prompt.text
+        return self.changed(prompt, rng).text
 
     async def apply(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> str:
         """Step by step, where a step may ask a model."""
+        return (await self.change(prompt, rng, ask)).text
+
+    def changed(self, prompt: Prompt, rng: np.random.Generator) -> Prompt:
+        """Step by step, with one generator."""
         for step in self.steps:
-            prompt = moved(prompt, await step.apply(prompt, rng, ask))
-        return prompt.text
+            prompt = step.changed(prompt, rng)
+        return prompt
+
+    async def change(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> Prompt:
+        """Step by step, where a step may ask a model."""
+        for step in self.steps:
+            prompt = await step.change(prompt, rng, ask)
+        return prompt
 
     def check(self, prompts: Prompts) -> Prompts:
         """The prompts that every step can rewrite."""
@@ -86,10 +94,10 @@ class Chain(Interaction):
 
 def _chained(steps: tuple[Interaction, ...], prompt: Prompt) -> Iterator[tuple[str, float]] | None:
     first = steps[0].outcomes(prompt)
-    if first is None:
-        return None
-    if len(steps) == 1:
+    if first is None or len(steps) == 1:
         return first
+    if any(step.on_fields for step in steps):  # what is listed there is more than a text
+        return None
     # whether the later steps can be listed does not depend on the text, so that it is asked once, here
     if _chained(steps[1:], prompt) is None:
         return None
@@ -146,6 +154,14 @@ class OneOf(Interaction):
     async def apply(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> str:
         """The same where a model may have to be asked."""
         return await self._drawn(rng).apply(prompt, rng, ask)
+
+    def changed(self, prompt: Prompt, rng: np.random.Generator) -> Prompt:
+        """A member, then its draw."""
+        return self._drawn(rng).changed(prompt, rng)
+
+    async def change(self, prompt: Prompt, rng: np.random.Generator, ask: Ask) -> Prompt:
+        """The same where a model may have to be asked."""
+        return await self._drawn(rng).change(prompt, rng, ask)
 
     def check(self, prompts: Prompts) -> Prompts:
         """The prompts that every member can rewrite."""

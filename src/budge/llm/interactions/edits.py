@@ -6,6 +6,8 @@ instead, and their probabilities. Then one law holds for all kinds:
     every site is edited with probability `rate`, independently, given that at least `least` and at most `most` sites are;
     an edited site takes one of its options by their probabilities.
 
+At least one is edited unless told otherwise, since a rewrite that changes nothing is no rewrite.
+
 So of the sets of sites of one size all are equally likely, and `least = most = k` draws k sites uniformly. A text with fewer
 than `least` sites has all of them edited. Constraints hold by construction: a protected place is no site.
 """
@@ -55,7 +57,7 @@ class Edits(Interaction):
     unit: ClassVar[tuple[str, str]] = ("place", "is changed")
 
     rate: float = field(default=0.1, kw_only=True)
-    least: int = field(default=0, kw_only=True)
+    least: int = field(default=1, kw_only=True)
     most: int | None = field(default=None, kw_only=True)
     keep: tuple[str, ...] = field(default=USUALLY_KEPT, kw_only=True)
     keep_words: tuple[str, ...] = field(default=(), kw_only=True)
@@ -67,9 +69,9 @@ class Edits(Interaction):
         problems = rate_problems(f"{here}.rate", self.rate) + count_problems(f"{here}.least", self.least)
         problems += count_problems(f"{here}.most", self.most, none=True) + keep_problems(here, self.keep, self.keep_words)
         if not problems and self.most is not None and self.least > self.most:
-            problems.append(Problem(f"{here}.least", f"is above most = {self.most}", self.least, "swap them"))
+            problems.append(Problem(f"{here}.least", f"is above most = {self.most}", self.least, "make least smaller"))
         if not problems and self.rate == 0 and self.least > 0:
-            problems.append(Problem(f"{here}.rate", f"at rate 0 nothing is edited, but least is {self.least}", self.rate))
+            problems.append(Problem(f"{here}.rate", f"at rate 0 nothing is edited, but least is {self.least}", self.rate, "least=0 allows it"))
         SpecError.raise_if(problems + self._problems())
 
     def _problems(self) -> list[Problem]:

@@ -161,7 +161,7 @@ def case(
 
 
 def mixed_case(
-    rate: float = 0.5, *, least: int = 0, most: int | None = None, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (),
+    rate: float = 0.5, *, least: int = 1, most: int | None = None, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (),
     label: str = "",
 ) -> MixedCase:  # fmt: skip
     """Letters change between capital and small, each with probability `rate`; one edit is one letter."""
@@ -169,7 +169,7 @@ def mixed_case(
 
 
 def homoglyphs(
-    rate: float = 0.1, *, least: int = 0, most: int | None = None, alphabet: str = "unicode", keep: Sequence[str] = USUALLY_KEPT,
+    rate: float = 0.1, *, least: int = 1, most: int | None = None, alphabet: str = "unicode", keep: Sequence[str] = USUALLY_KEPT,
     keep_words: Sequence[str] = (), label: str = "",
 ) -> Lookalikes:  # fmt: skip
     """Letters are replaced by lookalikes, each with probability `rate`; one edit is one letter, its lookalikes equally likely.
@@ -187,7 +187,7 @@ def homoglyphs(
 
 
 def leet(
-    rate: float = 0.3, *, least: int = 0, most: int | None = None, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (),
+    rate: float = 0.3, *, least: int = 1, most: int | None = None, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (),
     label: str = "",
 ) -> Lookalikes:  # fmt: skip
     """Letters are replaced by digits and signs that look like them: h3ll0. One edit is one letter."""

@@ -113,7 +113,7 @@ def _as_written(wrong: str, word: str) -> str:
 
 
 def misspell(
-    rate: float = 0.1, *, least: int = 0, most: int | None = None, ways: Sequence[str] = WAYS, words: str = "common",
+    rate: float = 0.1, *, least: int = 1, most: int | None = None, ways: Sequence[str] = WAYS, words: str = "common",
     layout: str = "qwerty", shortest: int = 3, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (), label: str = "",
 ) -> Misspell:  # fmt: skip
     """Words are misspelt, each with probability `rate`, given that at least `least` and at most `most` are.
@@ -123,7 +123,7 @@ def misspell(
     rate
         The share of words that are misspelt on average (before the limits).
     least, most
-        Limits of the number of misspelt words in a text.
+        Limits of the number of misspelt words in a text. A text without a word that can be misspelt stays as it is; runs count those.
     ways
         Of ``list``, ``neighbour``, ``drop``, ``double``, ``swap``; a word takes one that it admits, each as likely.
     words
@@ -153,7 +153,7 @@ def misspell(
 
 
 def typos(
-    rate: float = 0.1, *, least: int = 0, most: int | None = None, ways: Sequence[str] = SLIPS, layout: str = "qwerty",
+    rate: float = 0.1, *, least: int = 1, most: int | None = None, ways: Sequence[str] = SLIPS, layout: str = "qwerty",
     shortest: int = 3, keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (), label: str = "",
 ) -> Misspell:  # fmt: skip
     """Slips of the fingers only: `misspell` without a list."""

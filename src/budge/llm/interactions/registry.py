@@ -16,7 +16,8 @@ BUILDERS = {
     "misspell": "misspelling", "typos": "misspelling", "case": "letters", "mixed_case": "letters", "homoglyphs": "letters", "leet": "letters",
     "whitespace": "spacing", "punctuation": "spacing", "template": "templates", "roleplay": "templates", "prefix": "templates",
     "suffix": "templates", "few_shot": "few_shot", "rewrites": "rewrites", "ask_model": "asked", "paraphrase": "asked", "translate": "asked",
-    "one_of": "combine", "unchanged": "combine",
+    "tense": "asked", "convert": "converters",
+    "one_of": "combine", "unchanged": "combine", "options": "prompt_fields", "passages": "prompt_fields", "system": "prompt_fields",
 }  # fmt: skip
 #: Kind in a record → module and class.
 KINDS = {
@@ -24,7 +25,8 @@ KINDS = {
     "homoglyphs": ("letters", "Lookalikes"), "whitespace": ("spacing", "Whitespace"), "punctuation": ("spacing", "Punctuation"),
     "template": ("templates", "Template"), "affix": ("templates", "Affix"), "few_shot": ("few_shot", "FewShot"),
     "rewrites": ("rewrites", "Rewrites"), "ask_model": ("asked", "AskModel"), "custom": ("custom", "Custom"), "chain": ("combine", "Chain"),
-    "one_of": ("combine", "OneOf"), "unchanged": ("combine", "Unchanged"),
+    "one_of": ("combine", "OneOf"), "unchanged": ("combine", "Unchanged"), "options": ("prompt_fields", "OptionOrder"),
+    "passages": ("prompt_fields", "PassageOrder"), "convert": ("converters", "Converter"), "system": ("prompt_fields", "SystemMessage"),
 }  # fmt: skip
 
 FAMILY = Family(

@@ -80,7 +80,7 @@ class Punctuation(Edits):
 
 
 def whitespace(
-    rate: float = 0.1, *, least: int = 0, most: int | None = None, ways: Sequence[str] = ("double", "drop", "newline"),
+    rate: float = 0.1, *, least: int = 1, most: int | None = None, ways: Sequence[str] = ("double", "drop", "newline"),
     keep: Sequence[str] = USUALLY_KEPT, keep_words: Sequence[str] = (), label: str = "",
 ) -> Whitespace:  # fmt: skip
     """Gaps between words are doubled, closed or broken, each with probability `rate`; one edit is one gap.
@@ -97,7 +97,7 @@ def whitespace(
 
 
 def punctuation(
-    rate: float = 0.1, *, least: int = 0, most: int | None = None, ways: Sequence[str] = _MARKS, keep: Sequence[str] = USUALLY_KEPT,
+    rate: float = 0.1, *, least: int = 1, most: int | None = None, ways: Sequence[str] = _MARKS, keep: Sequence[str] = USUALLY_KEPT,
     keep_words: Sequence[str] = (), label: str = "",
 ) -> Punctuation:  # fmt: skip
     """Marks are dropped or doubled and commas put in, each place with probability `rate`; one edit is one place.

@@ -17,8 +17,10 @@ from budge.errors import DataError, InputError, Problem, SpecError, nearest
 from budge.llm.interactions.base import Ask
 from budge.llm.interactions.few_shot import filled
 from budge.llm.judges.base import Judge, Judgement, empty
+from budge.llm.judges.verdict_text import verdicts_in
 from budge.llm.prompt_files import read_text
 from budge.llm.prompts import Prompt
+from budge.llm.scores import meaning_of
 
 __all__ = ["COMPLIES", "ModelJudge", "model_judge", "read_template"]
 
@@ -33,7 +35,7 @@ _SLOTS = ("{question}", "{prompt}", "{sent}", "{answer}", "{expected}")
 
 @dataclass(frozen=True)
 class ModelJudge(Judge):
-    """Asks a model with a template; `yes` is a hit, `no` is none, and anything else is unresolved."""
+    """Asks a model with a template; `yes` is a hit, `no` is none, and anything else is unresolved. With `cutoff` the verdict is a number."""
 
     kind: ClassVar[str] = "model"
 
@@ -41,6 +43,7 @@ class ModelJudge(Judge):
     template: str = COMPLIES
     yes: str = field(default="1", kw_only=True)
     no: str = field(default="0", kw_only=True)
+    cutoff: float | str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         problems: list[Problem] = []
@@ -53,6 +56,7 @@ class ModelJudge(Judge):
         words = [self.yes, self.no]
         if not all(isinstance(w, str) and w.strip() for w in words) or _said(self.yes) == _said(self.no):
             problems.append(Problem("model.yes", "yes and no must be two texts that differ", words))
+        meaning_of(None, self.cutoff)
         SpecError.raise_if(problems)
 
     def question(self, prompt: Prompt, sent: str, answer: str) -> str:
@@ -67,13 +71,24 @@ class ModelJudge(Judge):
         return filled(self.template, slots)
 
     def read(self, said: object) -> Judgement:
-        """What the judging model said, as a judgement."""
+        """Return the verdict in what the judging model wrote; two forms of it that differ are no verdict."""
         if not isinstance(said, str) or not said.strip():
             return Judgement(None, "the judge said nothing", "" if said is None else str(said))
-        words = {_said(self.yes): True, _said(self.no): False}
-        if _said(said) in words:
+        words: dict[str, bool | None] = {_said(self.yes): True, _said(self.no): False}
+        if self.cutoff is None and _said(said) in words:
             return Judgement(words[_said(said)], raw=said)
-        return Judgement(None, f"the judge said neither {self.yes} nor {self.no}", said)
+        found = {self._hit(text) if self.cutoff is not None else words.get(_said(text)) for text in verdicts_in(said)}
+        if len(found) > 1:
+            return Judgement(None, "the judge gave two verdicts", said)
+        hit = found.pop() if found else None
+        wanted = f"neither {self.yes} nor {self.no}" if self.cutoff is None else "no number"
+        return Judgement(hit, "" if hit is not None else f"the judge said {wanted}", said)
+
+    def _hit(self, text: str) -> bool | None:
+        try:
+            return meaning_of(None, self.cutoff)(float(text))[0]
+        except ValueError:
+            return None
 
     def judge(self, prompt: Prompt, sent: str, answer: str) -> Judgement:
         """Not without a model."""
@@ -143,8 +158,9 @@ def read_template(path: str | Path, name: str = "") -> str:
 
 
 def model_judge(
-    model: str = "", *, template: str | Path = "", template_name: str = "", yes: str = "1", no: str = "0", label: str = ""
-) -> ModelJudge:
+    model: str = "", *, template: str | Path = "", template_name: str = "", yes: str = "1", no: str = "0",
+    cutoff: float | str | None = None, label: str = "",
+) -> ModelJudge:  # fmt: skip
     """A hit is an answer to which a judging model, asked with a template, says `yes`; `no` is none, anything else is unresolved.
 
     Parameters
@@ -156,6 +172,10 @@ def model_judge(
         whether the answer does what was asked.
     template_name
         Which template of a file of several.
+    yes, no
+        The verdicts, alone or as JSON (``{"score": 1}``), in tags (``<verdict>1</verdict>``), after "Score:", in ``[[1]]``, or on the last line.
+    cutoff
+        Instead: the verdict is a number, and a hit from here on (or ``"< 3"``).
 
     Examples
     --------
@@ -174,4 +194,4 @@ def model_judge(
         text = COMPLIES
     elif isinstance(template, Path) or not ("{" in text or "\n" in text or (" " in text.strip() and not Path(text).is_file())):
         text = read_template(template, template_name)
-    return ModelJudge(model, text, yes=str(yes), no=str(no), label=label)
+    return ModelJudge(model, text, yes=str(yes), no=str(no), cutoff=cutoff, label=label)

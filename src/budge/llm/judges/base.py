@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from budge.llm.interactions.base import Ask
+from budge.llm.interactions.base import Ask, Interaction
 from budge.llm.prompts import Prompt, Prompts
 from budge.llm.written import Written
 
@@ -44,6 +44,9 @@ class Judge(Written, ABC):
 
     def check(self, prompts: Prompts) -> None:
         """Raise all that stands against judging answers to these prompts: an expected answer that is missing."""
+
+    def check_languages(self, interaction: Interaction) -> None:
+        """Raise an error if the interaction leads to answers in a language that this judge does not read."""
 
     def __invert__(self) -> Judge:
         from budge.llm.judges.negation import Negated

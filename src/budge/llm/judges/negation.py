@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from budge.errors import SpecError
-from budge.llm.interactions.base import Ask
+from budge.llm.interactions.base import Ask, Interaction
 from budge.llm.judges.base import Judge, Judgement
 from budge.llm.prompts import Prompt, Prompts
 
@@ -41,6 +41,10 @@ class Negated(Judge):
     def check(self, prompts: Prompts) -> None:
         """As the other."""
         self.judged.check(prompts)
+
+    def check_languages(self, interaction: Interaction) -> None:
+        """Raise what the wrapped judge raises."""
+        self.judged.check_languages(interaction)
 
     def describe(self) -> str:
         """One English sentence."""

@@ -14,11 +14,12 @@ __all__ = ["FAMILY", "as_judge", "judge_from_dict", "parse_judge"]
 #: Name → module; a new judge is a line here.
 BUILDERS = {
     "match": "matching", "contains": "matching", "choice": "matching", "pattern": "pattern", "refusal": "refusal", "profanity": "classifier",
-    "model_judge": "asked", "negate": "negation",
+    "model_judge": "asked", "negate": "negation", "scorer": "scorers",
 }  # fmt: skip
 KINDS = {
     "match": ("matching", "Match"), "contains": ("matching", "Contains"), "choice": ("matching", "Choice"), "pattern": ("pattern", "PatternJudge"),
     "refusal": ("refusal", "Refusal"), "classifier": ("classifier", "Classifier"), "model": ("asked", "ModelJudge"), "not": ("negation", "Negated"),
+    "scorer": ("scorers", "InspectScorer"),
 }  # fmt: skip
 
 FAMILY = Family(
@@ -62,4 +63,8 @@ def as_judge(value: Judge | str | Mapping[str, Any]) -> Judge:
         return parse_judge(value)
     if isinstance(value, Mapping):
         return judge_from_dict(value)
+    if callable(value):
+        from budge.llm.judges.scorers import scorer
+
+        return scorer(value)
     raise InputError("is no judge", where="judge", got=value, remedy="such as refusal(), or its text")

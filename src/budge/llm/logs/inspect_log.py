@@ -1,127 +1,137 @@
-"""Logs of Inspect AI: samples are prompts, epochs are draws, a scorer says hit or miss."""
+"""Logs of Inspect AI: samples are prompts, epochs are draws, a scorer gives hit or miss. Retries of one task are one run."""
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from budge.errors import DataError, InputError, MissingDependencyError, nearest
-from budge.llm.answers import Answers
-from budge.llm.logs.values import hit_of, ready
+from budge.errors import DataError
+from budge.llm.answer_files import MOST_DRAWS
+from budge.llm.inspect_record import BETWEEN, Record, digest_of_sample, label_of, texts_of
+from budge.llm.logs.opening import inspect_log
+from budge.llm.logs.rows import Log, LogRow, joined
+from budge.llm.runs.folder import CUT
 
 __all__ = ["read_inspect"]
 
 OWN = "budge_llm"  # the task that our own runs give to Inspect
-_MOST = 8 * 2**30  # bytes that a packed log may unfold to
+#: What the answers depend on, of the settings of a model; the rest (connections, retries, time-outs, the seed) is left out.
+_SETTINGS = (
+    "temperature", "top_p", "top_k", "max_tokens", "system_message", "reasoning_effort", "reasoning_tokens", "frequency_penalty", "presence_penalty",
+    "stop_seqs", "num_choices", "response_schema", "effort",
+)  # fmt: skip
 
 
-def read_inspect(
-    path: Path, *, interaction: str, model: str | None, score: str | None, values: Mapping[Any, bool] | None, category: str | None
-) -> Answers:
-    """The answers in one log; samples that failed, and those that are planned and not there, are unresolved."""
-    meaning = ready(values)
-    log = _log(path)
-    samples = list(log.samples or [])
-    if not samples:
-        raise DataError(
-            f"holds no samples (its status is {log.status!r})",
-            where=str(path),
-            remedy="give a log of a run that answered something",
-        )
-    if str(log.eval.task) == OWN:
-        folder = path.resolve().parent.parent
-        raise DataError(
-            "is a log of one of budge's own runs: it has neither the rule by which the run stopped nor what other calls of it answered",
-            where=str(path),
-            remedy=f"test the run itself: llm.load({str(folder)!r}), on the shell: budge llm test {folder}",
-        )
-    name = _scorer(samples, score, path, str(log.status))
-    label = model if model is not None else str(log.eval.model)
-    rows, seen = [], set()
-    for sample in samples:
-        key = (str(sample.id), int(sample.epoch))
-        if key in seen:
-            raise DataError("a sample is there twice in one epoch", where=str(path), got=key, remedy="is the log damaged?")
-        seen.add(key)
-        hit, why = _judged(sample, name, meaning)
-        kind = "" if category is None else str((sample.metadata or {}).get(category, ""))
-        rows.append(
-            {
-                "model": label, "interaction": interaction, "prompt": key[0], "category": kind, "draw": key[1] - 1, "hit": hit, "why": why,
-                "sent": _text(sample.input), "answer": str(sample.output.completion or "") if sample.output is not None else "",
-            }
-        )  # fmt: skip
-    planned = [str(one) for one in log.eval.dataset.sample_ids or []]
-    for lost in planned:
-        for epoch in range(1, int(log.eval.config.epochs or 1) + 1):
-            if (lost, epoch) not in seen:
-                rows.append(
-                    {"model": label, "interaction": interaction, "prompt": lost, "draw": epoch - 1, "hit": None, "why": "planned, but not in the log"}
-                )  # fmt: skip
-    info = {
-        "scheme": "per_prompt",
-        "judge": name,
-        "source": str(path.name),
-        "task": str(log.eval.task),
-        "status": str(log.status),
-    }
-    return Answers.of(rows, info)
-
-
-def _log(path: Path) -> Any:
-    try:
-        from inspect_ai.log import read_eval_log
-    except ImportError:
-        raise MissingDependencyError(
-            "logs of Inspect need inspect-ai", where=str(path), remedy="pip install 'budge[llm]'"
-        ) from None
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as packed:
-            size = sum(part.file_size for part in packed.infolist())
-        if size > _MOST:
+def read_inspect(places: Sequence[Path], source: str) -> Log:
+    """Return the draws of logs of Inspect: of a task that was retried each draw once, as its newest log has it."""
+    runs: dict[tuple[str, str], list[tuple[str, Path]]] = defaultdict(list)
+    for place in places:
+        head = inspect_log(place, header=True)
+        if str(head.eval.task) == OWN:
+            folder = place.resolve().parent.parent
             raise DataError(
-                "unfolds to more than 8 GiB", where=str(path), got=size, remedy="read it with Inspect and keep what is needed"
+                "is a log of one of budge's own runs: it has neither the rule by which the run stopped nor what other calls of it answered",
+                where=str(place),
+                remedy=f"test the run itself: llm.load({str(folder)!r}), on the shell: budge llm test {folder}",
             )
-    try:
-        return read_eval_log(str(path), resolve_attachments=True, exclude_fields={"events", "store"})
-    except Exception as error:  # whatever a foreign or damaged file provokes in the reader
-        raise DataError(
-            f"is not a whole log of Inspect ({type(error).__name__}: {str(error)[:200]})",
-            where=str(path),
-            remedy="give a .eval or .json log",
-        ) from error
+        runs[str(head.eval.task_id), str(head.eval.model)].append((str(head.eval.created), place))
+    return joined([_run([place for _, place in sorted(tries, reverse=True)], source) for tries in runs.values()], source)
 
 
-def _scorer(samples: list[Any], score: str | None, path: Path, status: str) -> str:
-    names = list(dict.fromkeys(name for sample in samples for name in (sample.scores or {})))
-    if not names:
-        raise DataError(
-            f"nothing in this log is scored (its status is {status!r})", where=str(path), remedy="score it first (`inspect score`)"
-        )
-    if score is not None and score not in names:
-        raise InputError("no such scorer in this log", where="score", got=score, remedy=nearest(score, names))
-    if score is None and len(names) > 1:
-        remedy = f"choose one: score={names[0]!r}, on the shell --score {names[0]}"
-        raise InputError("several scorers are in this log", where="score", got=names, remedy=remedy)
-    return names[0] if score is None else score
+def _run(places: Sequence[Path], source: str) -> Log:
+    """Return one task with its retries, the newest log first."""
+    logs = [inspect_log(place) for place in places]
+    head = logs[0].eval
+    for place, log in zip(places, logs):
+        stopping = getattr(log.results, "early_stopping", None) if log.results is not None else None
+        if stopping is not None and stopping.early_stops:
+            raise DataError(
+                f"{len(stopping.early_stops)} draws were not made because a stopping rule had ended ({stopping.manager}), and a test for a fixed number "
+                "of draws does not hold for what remains",
+                where=str(place),
+                remedy="the rule's own evidence is in the log: results.early_stopping.metadata",
+            )
+    samples: dict[tuple[str, int], Any] = {}
+    for place, log in zip(places, logs):
+        mine: set[tuple[str, int]] = set()
+        for sample in log.samples or []:
+            key = (str(sample.id), int(sample.epoch))
+            if key in mine:
+                raise DataError("a sample is there twice in one epoch", where=str(place), got=key, remedy="is the log damaged?")
+            mine.add(key)
+            samples.setdefault(key, sample)
+    if not samples:
+        remedy = "give a log of a run that answered something"
+        raise DataError(f"holds no samples (its status is {logs[0].status!r})", where=str(places[0]), remedy=remedy)
+    records = {key: Record.of(sample.metadata) for key, sample in samples.items()}
+    names = {record.interaction for record in records.values() if record is not None}
+    # A sample that failed before it was rewritten has no record: it belongs to the only interaction of the log, or to the solver's.
+    way = next(iter(names)) if len(names) == 1 else label_of(head.solver, head.solver_args)
+    rows = [_row(head, sample, records[key], way) for key, sample in samples.items()]
+    names_planned, epochs = head.dataset.sample_ids or [], int(head.config.epochs or 1)
+    if len(names_planned) * epochs > MOST_DRAWS:
+        raise DataError(f"more than {MOST_DRAWS:,} draws are planned", where=str(places[0]), got=epochs, remedy="is the log damaged?")
+    planned = [(str(one), epoch) for one in names_planned for epoch in range(1, epochs + 1)]
+    rows += [_missing(head, key, way, bool(names)) for key in planned if key not in samples]
+    config = head.model_generate_config.model_dump(exclude_none=True)
+    made = {} if str(head.model).startswith("mockllm/") else head.model_args  # a mock's arguments are its answers
+    settings = {key: config[key] for key in _SETTINGS if key in config} | {"base_url": head.model_base_url, "model_args": made}
+    kept = {key: value for key, value in settings.items() if value is not None and value != {}}
+    return Log(rows=rows, source=source, status=str(logs[0].status), runs=(str(head.task_id),), settings={str(head.model): kept})
 
 
-def _judged(sample: Any, name: str, meaning: Mapping[Any, bool]) -> tuple[bool | None, str]:
+def _row(head: Any, sample: Any, record: Record | None, way: str) -> LogRow:
+    answer = str(sample.output.completion or "") if sample.output is not None else ""
+    original, expected = (record.original, record.expected) if record is not None else texts_of(sample.input, sample.target)
+    scores: dict[str, Any] = {}
+    said: dict[str, str] = {}
+    for name, score in (sample.scores or {}).items():
+        parts = {f"{name}/{key}": value for key, value in score.value.items()} if isinstance(score.value, dict) else {name: score.value}
+        scores |= parts
+        # Scorers that only match give the answer itself as their explanation, which is no word of a judge.
+        told = str(score.explanation or "")
+        said |= dict.fromkeys(parts, "" if told.strip() == answer.strip() else told)
+    return LogRow(
+        prompt=record.prompt if record is not None else str(sample.id), model=str(head.model), task=str(head.task),
+        interaction=record.interaction if record is not None else way, draw=record.draw if record is not None else int(sample.epoch) - 1,
+        scores=scores, said=said, why=_unresolved(sample), sent=_sent(sample), answer=answer, original=original, expected=expected,
+        digest=record.digest if record is not None else digest_of_sample(sample), unchanged=record is not None and record.unchanged,
+        cut=bool(answer) and any(str(choice.stop_reason) in CUT for choice in sample.output.choices[:1]), fields=sample.metadata or {},
+    )  # fmt: skip
+
+
+def _unresolved(sample: Any) -> str:
+    """Return why the draw has no verdict whatever its scores are. A sample that met a limit is scored by Inspect all the same, as a miss."""
     if sample.error is not None:
-        return None, f"failed: {str(sample.error.message)[:200]}"
-    found = (sample.scores or {}).get(name)
-    if found is None:
-        return None, "not scored"
-    hit, why = hit_of(found.value, meaning)
-    said = str(found.explanation or "")[:200]
-    return hit, f"{why}: {said}" if hit is None and said else why
+        return f"failed: {str(sample.error.message)[:200]}"
+    if sample.limit is not None:
+        return f"met a limit: {sample.limit.type}"
+    silent = [getattr(score, "reason", None) == "no_response" for score in (sample.scores or {}).values()]
+    return "no response" if silent and all(silent) else ""
 
 
-def _text(asked: Any) -> str:
-    """What was asked: the text itself, or the last message of the user."""
-    if isinstance(asked, str):
-        return asked
-    users = [message for message in asked if message.role == "user"] or list(asked)
+def _sent(sample: Any) -> str:
+    """Return the user's last message before the first answer: solvers rewrite the messages and leave the input as it was."""
+    before: list[Any] = []
+    for message in sample.messages or []:
+        if message.role == "assistant" and getattr(message, "source", None) != "input":
+            break
+        before.append(message)
+    return _last(before) or texts_of(sample.input, "")[0]
+
+
+def _last(messages: Iterable[Any]) -> str:
+    users = [message for message in messages if message.role == "user"]
     return str(users[-1].text) if users else ""
+
+
+def _missing(head: Any, key: tuple[str, int], way: str, recorded: bool) -> LogRow:
+    prompt, interaction, draw = key[0], way, key[1] - 1
+    parts = key[0].rsplit(BETWEEN, 2)
+    if recorded and len(parts) == 3 and parts[2].isdecimal():  # a draw that is a sample of its own
+        prompt, interaction, draw = parts[0], parts[1], int(parts[2])
+    return LogRow(
+        prompt=prompt, model=str(head.model), task=str(head.task), interaction=interaction, draw=draw, scores={}, why="planned, but not in the log"
+    )  # fmt: skip

@@ -33,7 +33,7 @@ class Options:
     """How models are asked."""
 
     temperature: float = 0.7
-    max_tokens: int = 256
+    max_tokens: Mapping[str, int] = field(default_factory=lambda: {"model": 256, "rewriter": 1024, "judge": 1024})
     concurrency: int = 8
     patience: Patience = field(default_factory=Patience)
     base_url: str | None = None
@@ -86,22 +86,24 @@ class Calls:
         self.models = {label: self._make(label, model, own=True) for label, model in models.items()}
         self._helpers = {role: self._make(role, model, own=False) for role, model in helpers.items() if model is not None}
 
-    async def ask(self, model: str, text: str, *, role: str, seed: int) -> Reply:
+    async def ask(self, model: str, text: str, *, role: str, seed: int, system: str = "") -> Reply:
         """Ask a model by its label, or the one that plays the role; see `run_steps.Call`."""
-        from inspect_ai.model import ChatMessageUser, GenerateConfig
+        from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
 
-        options = self.options
+        options, limit = self.options, self.options.max_tokens[role]
         target = self.models.get(model) or self._helper(model, role)
         config = GenerateConfig(
-            temperature=0.0 if role == "judge" else options.temperature, max_tokens=options.max_tokens,
+            temperature=0.0 if role == "judge" else options.temperature, max_tokens=limit,
             seed=seed if options.send_seed else None, max_connections=options.concurrency,
             max_retries=options.patience.attempts - 1, attempt_timeout=options.patience.timeout,
         )  # fmt: skip
         # Here and not in `generate`, where Inspect's clock runs already: this may wait for other calls.
-        question = _Question(ticket=await self.meter.take(model or role, text, options.max_tokens))
+        whole = (target.config.system_message or "") + system + text
+        question = _Question(ticket=await self.meter.take(model or role, whole, limit))
         token = _question.set(question)
+        messages = [*([ChatMessageSystem(content=system)] if system else []), ChatMessageUser(content=text)]
         try:
-            output = await target.generate([ChatMessageUser(content=text)], config=config, cache=False)
+            output = await target.generate(messages, config=config, cache=False)
         except Exception as error:
             return self._failed(_last(error), error, model or role, question.tries)
         finally:
@@ -110,7 +112,7 @@ class Calls:
                 self.meter.settle(question.ticket, None)
         told = output.usage
         known = told is not None and (told.input_tokens or told.output_tokens)
-        usage = _usage(told) if known else self._most(text)
+        usage = _usage(told) if known else _most(whole, limit)
         completion = output.completion
         why = ""
         if not completion.strip():
@@ -196,7 +198,7 @@ class Calls:
         async def generate(input: Any, tools: Any, tool_choice: Any, config: Any) -> Any:
             text = "\n".join(message.text for message in input)
             question = _question.get(_Question())
-            ticket = question.ticket or await self.meter.take(label, text, self.options.max_tokens)
+            ticket = question.ticket or await self.meter.take(label, text, config.max_tokens or max(self.options.max_tokens.values()))
             question.ticket = None
             question.tries, question.seen = question.tries + 1, None
             usage: Usage | None = None
@@ -208,7 +210,7 @@ class Calls:
                 if not output.choices:
                     raise _GarbledError("the answer holds no completion", self._without_keys(_written(question.seen)))
                 known = output.usage is not None and (output.usage.input_tokens or output.usage.output_tokens)
-                usage = _usage(output.usage) if known else self._most(text)
+                usage = _usage(output.usage) if known else ticket.most
                 if (clean := self._without_keys(output.completion)) != output.completion:
                     result = ModelOutput.from_content(output.model, clean, stop_reason=output.stop_reason)
                     result.usage = output.usage
@@ -258,9 +260,6 @@ class Calls:
 
     # -- words ----------------------------------------------------------------------------------------------------------
 
-    def _most(self, text: str) -> Usage:
-        return Usage(len(text.encode("utf-8", "replace")), self.options.max_tokens, known=False)
-
     def redact(self, text: str) -> str:
         """A message without keys."""
         keys = {str(number): key for number, key in enumerate(self._secrets) if key != "none"}
@@ -287,6 +286,10 @@ def _last(error: Exception) -> BaseException:
     attempt = getattr(error, "last_attempt", None)
     inner = attempt.exception() if attempt is not None else None
     return inner if inner is not None else error
+
+
+def _most(text: str, limit: int) -> Usage:
+    return Usage(len(text.encode("utf-8", "replace")), limit, known=False)
 
 
 def _usage(told: Any) -> Usage:

@@ -6,7 +6,9 @@ completion is not a new draw; what was answered is in our journal instead, and i
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +22,8 @@ from budge.llm.runs.meter import Meter
 from budge.llm.runs.steps import Steps
 
 __all__ = ["Engine", "Options"]
+
+_ROOM = "make room; what was answered is kept, and the same call goes on"
 
 
 class Engine:
@@ -60,11 +64,16 @@ class Engine:
             return
         steps.fresh()
         with _quietly():
-            results = inspect.eval(
-                tasks, display="none", log_dir=str(logs), log_level="critical", fail_on_error=True, log_header_only=True,
-                log_realtime=False, ctl_server=False, score_display=False, log_refusals=False, log_model_api=False,
-                max_samples=self._options.concurrency, max_tasks=len(tasks),
-            )  # fmt: skip
+            try:
+                results = inspect.eval(
+                    tasks, display="none", log_dir=str(logs), log_level="critical", fail_on_error=True, log_header_only=True,
+                    log_realtime=False, ctl_server=False, score_display=False, log_refusals=False, log_model_api=False,
+                    max_samples=self._options.concurrency, max_tasks=len(tasks),
+                )  # fmt: skip
+            except Exception as error:
+                if steps.fatal is None and (isinstance(error, OSError) or "log_dir" in str(error)):
+                    raise StorageError(f"cannot be written: {self._calls.redact(str(error))}", where=str(logs), remedy=_ROOM) from error
+                raise steps.fatal or error from None
         if steps.fatal is not None:
             raise steps.fatal
         if len(results) < len(tasks) or any(log.status == "cancelled" for log in results):
@@ -119,8 +128,8 @@ class Engine:
     def _explain(self, log: Any) -> None:
         """Inspect itself failed: a full disk, a bug of somebody's."""
         said = self._calls.redact(log.error.message if log.error else "it did not say why")
-        if "No space left" in said or "Read-only file system" in said:
-            raise StorageError(said, where=str(log.location), remedy="make room; what was answered is kept")
+        if any(os.strerror(code) in said for code in (errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES)):
+            raise StorageError(said, where=str(log.location), remedy=_ROOM)
         raise ModelError(f"the run failed: {said}", where=str(log.location))
 
 

@@ -1,32 +1,45 @@
 """What a run keeps: the journal while it works, and the table of answers that tests read.
 
 The journal (`budge.journal`) holds every answer and judgement from the instant it is there. When a call of `llm.run` ends, for
-whatever reason, the table and its description are written beside it, each whole or not at all.
+whatever reason, the table is written beside it, and then the record that names it: a reader sees those of the last call or of the one before it.
+A run that overwrites another one leaves that as it is until it is complete itself.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import sqlite3
+import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from budge.errors import InputError, StorageError
+from budge.files import make_folder, remove, write_whole
 from budge.journal import NAME, Journal
-from budge.journal.file import make_folder
-from budge.journal.records import decode
+from budge.llm.answer_files import json_lines
 from budge.llm.answers import Answers
 from budge.llm.runs.meter import ENDED, STARTED
+from budge.stored import COUNT, MEGABYTE, Rule, check_shape, parse_json, read_bytes, reading
 
-__all__ = ["ANSWERS", "LOGS", "RECORD", "Store", "begin", "holds_run", "load", "open_journal", "save"]
+__all__ = ["CUT", "LOGS", "RECORD", "Store", "answer_row", "begin", "holds_run", "load", "open_journal", "save"]
 
-ANSWERS, RECORD, LOGS = "answers.jsonl", "run.json", "logs"
-_FORMAT = 1
+RECORD, LOGS = "run.json", "logs"
+_FORMAT = 2
+_LEFT = re.compile(r"answers-[0-9a-f]{16}\.jsonl|\.(answers-|run\.json).*\.part")
+#: Why a model stopped, as Inspect words it, where its text is not whole.
+CUT = ("max_tokens", "model_length")
 _PLAN = "plan"
+_MOST_RECORD, _MOST_ANSWERS = 64 * MEGABYTE, 4096 * MEGABYTE  # bytes
+_TWO = Rule("two counts", lambda v: isinstance(v, list) and len(v) == 2 and all(map(COUNT.holds, v)))
+_KEPT = {  # by the first word of the key in the journal
+    "answer": {"sent": str, "text": str, "why": str, "stop": str, "unchanged": bool, "original": str, "expected": str, str: Any},
+    "judge": {"hit": bool | None, "why": str, "raw": str},
+    "rewrite": {"text": str, "id?": str, "category?": str, "expected?": str, "system?": str, "options?": [str], "passages?": [str]},
+    "ask": {"question": str, "text": str, "why": str, "stop": str, "usage": list, str: Any}, "failed": {"calls": COUNT, "reason": str},
+    STARTED: {"model": str, "most": _TWO},
+    ENDED: {"used": _TWO}, _PLAN: {"info": {"scheme": str, "identity": dict, str: Any}, "categories": [list], "order": {"model": [str], "interaction": [str]}},
+}  # fmt: skip
 
 
 class Store:
@@ -34,10 +47,13 @@ class Store:
 
     def __init__(self, journal: Journal | None = None):
         self._journal = journal
+        self.replaces = journal is not None and journal.replaces  # another run, which stands in the folder until this one is complete
         self._records: dict[str, dict[str, Any]] = {}
         self.calls: dict[str, dict[str, dict[str, Any]]] = {STARTED: {}, ENDED: {}}
         for key, record in journal.items() if journal is not None else ():
             kind, _, number = key.partition(" ")
+            with reading(journal.path, f"the journal of the run is damaged: {key[:100]}"):  # type: ignore[union-attr]
+                check_shape(record, _KEPT.get(kind, {str: Any}))
             self.calls.get(kind, self._records)[number if kind in self.calls else key] = record
 
     def get(self, key: str) -> dict[str, Any] | None:
@@ -49,6 +65,10 @@ class Store:
         if self._journal is not None:
             self._journal.write({key: record})
         self._records[key] = record
+
+    def lend(self, key: str, record: dict[str, Any]) -> None:
+        """Hold a record that is kept elsewhere: in memory alone."""
+        self._records.setdefault(key, record)
 
     def note(self, key: str, record: dict[str, Any]) -> None:
         """Keep that a call was started or has ended, for who goes on after a kill; it is no record of a draw."""
@@ -73,10 +93,23 @@ def open_journal(folder: Path, identity: Mapping[str, Any], *, overwrite: bool =
     try:
         return Journal.open(folder, identity, overwrite=overwrite)
     except InputError:
-        there = _peek(folder)
-        if there is None or there[0].get("kind") != "llm run" or there[1]:
+        there, keys = Journal.peek(folder)
+        answered = any(key.startswith("answer ") for key in keys)
+        if answered and _same_but_longer(there, identity):
+            what = "a curtailed rule is the test of its number of draws: draws that are added after its end would make a false claim more likely"
+            remedy = "use another folder; rules that can be extended are anytime and sprt"
+            raise InputError(what, where=str(folder), got=identity["n"], remedy=remedy) from None
+        if answered or there.get("kind") != "llm run":
             raise
-        return Journal.open(folder, identity, overwrite=True)
+        Journal.discard(folder)
+        return Journal.open(folder, identity)
+
+
+def _same_but_longer(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    """Return whether two runs differ in nothing but the number of draws of a curtailed rule."""
+    differ = {key for key in {**there, **here} if there.get(key) != here.get(key)}
+    rules = [(run.get("sequential") or {}).get("kind") for run in (there, here)]
+    return rules == ["curtailed", "curtailed"] and differ == {"n", "sequential"}
 
 
 def begin(folder: Path, store: Store, info: dict[str, Any], categories: Mapping[str, str]) -> None:
@@ -86,27 +119,24 @@ def begin(folder: Path, store: Store, info: dict[str, Any], categories: Mapping[
         order = {"model": list(identity["models"]), "interaction": list(identity["interactions"])}
         told = {"info": json.loads(json.dumps(info, default=str)), "categories": list(categories.items()), "order": order}
         store.put(_PLAN, told)
-    (folder / RECORD).unlink(missing_ok=True)
-
-
-def _peek(folder: Path) -> tuple[dict[str, Any], int] | None:
-    """Whose journal it is, and how many answers are in it; None where it cannot be read."""
-    try:
-        with closing(sqlite3.connect(folder / NAME)) as connection:
-            (identity,) = connection.execute("SELECT value FROM meta WHERE key = 'identity'").fetchone()
-            (answers,) = connection.execute("SELECT count(*) FROM done WHERE key LIKE 'answer %'").fetchone()
-            return dict(decode(identity)), int(answers)
-    except (sqlite3.Error, TypeError, ValueError):
-        return None
+    if not store.replaces:
+        remove([folder / RECORD])
 
 
 def _unfinished(folder: Path) -> Answers | None:
     """The answers in the journal of a run that was killed; the draws that it had not come to count as unresolved in tests."""
-    there = _peek(folder) if holds_run(folder) else None
-    if there is None or not there[1]:
+    if not holds_run(folder):
         return None
-    with Journal.open(folder, there[0]) as journal:
+    identity, keys = Journal.peek(folder)
+    if not any(key.startswith("answer ") for key in keys):
+        return None
+    with Journal.open(folder, identity) as journal:
         store = Store(journal)
+    with reading(folder / NAME, "the journal of the run is damaged"):
+        return _answered(store)
+
+
+def _answered(store: Store) -> Answers | None:
     plan = store.get(_PLAN)
     if plan is None or plan["info"]["identity"].get("sequential"):
         return None  # where its rule stops is for the run itself to say
@@ -117,16 +147,23 @@ def _unfinished(folder: Path) -> Answers | None:
         verdict = store.get("judge" + key.removeprefix("answer"))
         if key.startswith("answer ") and verdict is not None:
             model, interaction, prompt, index = _parts(key.removeprefix("answer "))
-            rows.append(
-                {
-                    "model": model, "interaction": interaction, "prompt": prompt, "category": categories.get(prompt, ""),
-                    "draw": index, "hit": verdict["hit"], "why": verdict["why"], "sent": answer["sent"], "answer": answer["text"],
-                }
-            )  # fmt: skip
+            rows.append(answer_row(model, interaction, prompt, categories.get(prompt, ""), index, answer, verdict))
     at = {name: {word: i for i, word in enumerate(plan["order"][name])} for name in plan["order"]}
     joint = plan["info"]["scheme"] == "joint"
     rows.sort(key=lambda row: (*(at[name][row[name]] for name in at), 0 if joint else place[row["prompt"]], row["draw"]))
     return Answers.of(rows, plan["info"])
+
+
+def answer_row(
+    model: str, interaction: str, prompt: str, category: str, index: int, answer: Mapping[str, Any], verdict: Mapping[str, Any]
+) -> dict[str, Any]:  # fmt: skip
+    """Return the row of a finished draw in the table of answers, from its two records."""
+    return {
+        "model": model, "interaction": interaction, "prompt": prompt, "category": category, "draw": index, "hit": verdict["hit"],
+        "why": verdict["why"], "sent": answer["sent"], "answer": answer["text"], "judge_text": "" if verdict["raw"] == answer["text"] else verdict["raw"],
+        "original": answer["original"], "expected": answer["expected"], "lost": answer["why"], "cut": answer["stop"] in CUT,
+        "unchanged": answer["unchanged"],
+    }  # fmt: skip
 
 
 def _parts(key: str) -> tuple[str, str, str, int]:
@@ -143,9 +180,24 @@ def save(answers: Answers, folder: str | Path, *, record: Mapping[str, Any] | No
     """Write the answers and what is known of them into a folder, for `load` and ``budge llm test``."""
     folder = Path(folder)
     make_folder(folder)
-    answers.write(folder / ANSWERS, overwrite=True)
-    told = {"format": _FORMAT, "rows": len(answers), "digest": _digest(_read(folder / ANSWERS)), **dict(record or {})}
-    _replace(folder / RECORD, (json.dumps(told, indent=2, default=str) + "\n").encode())
+    lines = json_lines(answers)
+    name = f"answers-{_digest(lines)[:16]}.jsonl"
+    remedy = "make room, or choose another folder; what was answered is kept, and the same call goes on from there"
+    told = {"format": _FORMAT, "answers": name, "rows": len(answers), "digest": _digest(lines), **dict(record or {})}
+    try:
+        write_whole(folder / name, lines, remedy=remedy)
+        write_whole(folder / RECORD, json.dumps(told, indent=2, default=str) + "\n", remedy=remedy)
+    finally:
+        _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove answers that the record does not name: of an earlier call, or of one that failed or was killed."""
+    try:
+        named = parse_json(_read(folder / RECORD, _MOST_RECORD), constants=True)["answers"] if (folder / RECORD).exists() else None
+    except (StorageError, ValueError, KeyError, TypeError):
+        return
+    remove(path for path in folder.iterdir() if path.name != named and _LEFT.fullmatch(path.name))
 
 
 def load(folder: str | Path) -> Answers:
@@ -161,42 +213,28 @@ def load(folder: str | Path) -> Answers:
         return Answers.read(folder)
     if not (folder / RECORD).exists() and (found := _unfinished(folder)) is not None:
         return found
-    told, lines = _read(folder / RECORD), _read(folder / ANSWERS)
-    try:
-        record = json.loads(told)
-        rows, digest, version = record["rows"], record["digest"], record["format"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise _damaged(folder / RECORD, f"it is no record of a run ({type(error).__name__}: {error})") from error
+    with reading(folder / RECORD, "this part of the run is damaged: it is no record of a run"):
+        record = parse_json(_read(folder / RECORD, _MOST_RECORD), constants=True)
+        check_shape(record, {"rows": COUNT, "digest": str, "format": int, "answers?": str, str: Any})
+    rows, digest, version, name = record["rows"], record["digest"], record["format"], str(record.get("answers"))
     if version != _FORMAT:
         raise _damaged(folder / RECORD, f"its format is {version!r}, this version reads {_FORMAT}")
+    if not _LEFT.fullmatch(name):
+        raise _damaged(folder / RECORD, f"{name!r} is no name of answers")
+    lines = _read(folder / name, _MOST_ANSWERS)
     if _digest(lines) != digest:
         there = max(lines.count(b"\n") - 1, 0)
-        raise _damaged(folder / ANSWERS, f"{rows} rows were written, {there} are there, or some were changed")
-    return Answers.read(folder / ANSWERS)
+        raise _damaged(folder / name, f"{rows} rows were written, {there} are there, or some were changed")
+    with reading(folder / name, "this part of the run is damaged"):
+        answers = Answers.read(folder / name)
+        if len(answers) != rows:
+            raise ValueError(f"{rows} rows were written, {len(answers)} are there")
+    return answers
 
 
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        remedy = "run `budge llm run … -o` with this folder first; an interrupted run goes on by the same call"
-        raise StorageError("there are no answers here", where=str(path), remedy=remedy) from None
-    except OSError as error:
-        raise StorageError(f"cannot be read: {error.strerror}", where=str(path)) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    try:
-        with fresh.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-    except OSError as error:
-        fresh.unlink(missing_ok=True)
-        remedy = "make room or choose another folder; what was answered is kept, and the same call goes on from there"
-        raise StorageError(f"cannot be written: {error.strerror}", where=str(path), remedy=remedy) from error
+def _read(path: Path, most: int) -> bytes:
+    remedy = "run `budge llm run … -o` with this folder first; an interrupted run goes on by the same call"
+    return read_bytes(path, most, missing="there are no answers here", remedy=remedy)
 
 
 def _damaged(path: Path, what: str) -> StorageError:

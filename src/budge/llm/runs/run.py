@@ -16,16 +16,15 @@ from budge.llm.answers import Answers
 from budge.llm.interactions.base import Interaction
 from budge.llm.judges.base import Judge
 from budge.llm.prompts import Prompt, Prompts
-from budge.llm.runs.design import Design, amount, count, design_of, rule_key
-from budge.llm.runs.draws import Draw
+from budge.llm.runs.design import Design, amount, count, design_of, extendable, rule_key
+from budge.llm.runs.draws import Draw, Stop, ended_by_cap, needed, stop_of
 from budge.llm.runs.folder import LOGS, Store, begin, holds_run, open_journal, save
 from budge.llm.runs.meter import ENDED, STARTED, Meter, check_prices
 from budge.llm.runs.patience import Patience
 from budge.llm.runs.steps import Steps
-from budge.llm.runs.stops import Stop, needed, stop_of
 from budge.stats import StoppingRule
 
-__all__ = ["Run", "run"]
+__all__ = ["Run", "in_loop", "run"]
 
 Progress = Callable[[int, int], None]
 _REMEDIES = {
@@ -84,15 +83,20 @@ class Run:
             spare = sum(stop.asked - stop.draws for stop in self.stops)
             more = f", {spare} under way at a stop {'was' if spare == 1 else 'were'} not used" if spare else ""
             parts.append(f"stopped early: {_several(self.saved, 'draw')} saved{more}")
+            capped = [stop for stop in self.stops if stop.capped]
+            if capped:
+                parts.append(f"{len(capped)} ended by the largest number of draws: the same call with a larger one (-n, max_n=) goes on")
+        parts += self.answers.remarks()
         if self.incomplete:
             parts.append(f"incomplete: {self.incomplete}; {self.remedy}")
         return "; ".join(parts) + "."
 
     def reasons(self, most: int = 3) -> list[str]:
-        """Why draws are unresolved, each reason with how often and with a piece of what came; the most frequent first."""
+        """Why draws are unresolved, each reason with how often and with a piece of the text that was read; the most frequent first."""
         table = self.answers.table
         lost = table[table["hit"].isna()]
-        times, pieces = Counter(lost["why"]), dict(zip(lost["why"], lost["answer"]))
+        said = lost["judge_text"] if "judge_text" in lost else [""] * len(lost)  # the judge's own words, not those of the model that it judged
+        times, pieces = Counter(lost["why"]), {why: text or answer for why, text, answer in zip(lost["why"], said, lost["answer"])}
         told = [f"{count} × {why}{_piece(pieces[why])}" for why, count in times.most_common(most)]
         rest = sum(times.values()) - sum(count for _, count in times.most_common(most))
         return [*told, f"{rest} × something else"] if rest else told
@@ -120,9 +124,10 @@ def _piece(answer: Any) -> str:
 def run(
     models: Any, prompts: Prompts | Sequence[Prompt | str],
     interactions: Mapping[str, Interaction | str] | Sequence[Interaction | str] | None = None, *, judge: Judge | str,
-    n: int | None = None, per_prompt: int | None = None, seed: int = 0, folder: str | Path | None = None, base: bool = True,
-    temperature: float = 0.7, max_tokens: int = 256, max_calls: int | None = None, max_cost: float | None = None, prices: Any = None,
-    concurrency: int = 8, sequential: StoppingRule | None = None, rewriter: Any = None, judge_model: Any = None,
+    n: int | None = None, per_prompt: int | None = None, census: bool = False, seed: int = 0, folder: str | Path | None = None, base: bool = True,
+    temperature: float | None = None, max_tokens: int = 256, rewriter_tokens: int = 1024, judge_tokens: int = 1024,
+    max_calls: int | None = None, max_cost: float | None = None, prices: Any = None,
+    concurrency: int = 8, sequential: StoppingRule | None = None, family: int | None = None, rewriter: Any = None, judge_model: Any = None,
     base_url: str | None = None, api_key: str | None = None, patience: Patience | None = None, send_seed: bool = True,
     overwrite: bool = False, progress: Progress | None = None,
 ) -> Run:  # fmt: skip
@@ -143,6 +148,11 @@ def run(
         Joint draws for each model and interaction: a prompt uniformly with replacement, a rewrite, a completion.
     per_prompt
         Instead: draws for each prompt.
+    census
+        Instead: every prompt once, at temperature 0, under interactions that have one rewrite per prompt. Nothing is drawn, so that rates over
+        these prompts are known, if the model repeats its answers.
+    temperature
+        Of decoding; 0.7 unless given, and 0 for a census.
     seed
         Of everything random here; also sent with each call, another one for each draw, unless `send_seed` is False.
     folder
@@ -151,7 +161,14 @@ def run(
         Caps over the whole run; `prices` are (input, output) for a million tokens, by model ("rewriter" and "judge"
         for the models below). Retries count.
     sequential
-        A rule of `budge.stats` (`anytime_rule`, `sprt_rule`, `curtailed_rule`): joint draws are added until it decides.
+        A rule of `budge.stats` (`anytime_rule`, `sprt_rule`, `curtailed_rule`): joint draws are added until it decides. Its alpha is that of
+        the `family`: each test stops at alpha divided by their number, so that a claim that stopped the run is shown by `llm.test`. Draws are
+        looked at in their planned order, whatever came first. The cap of an anytime rule or an SPRT may be raised on the same folder.
+    family
+        How many tests are adjusted together; the number of interactions unless given.
+    max_tokens, rewriter_tokens, judge_tokens
+        The longest reply of the models under test, of the one that rewrites and of the one that judges. A rewrite that was cut off is not sent:
+        the draw is unresolved. Answers that were cut off are marked (`cut`) and counted.
     rewriter, judge_model
         Models for interactions and judges that ask one and do not name it.
     base_url, api_key
@@ -176,8 +193,9 @@ def run(
         The folder cannot be written, or another process works on it.
     """
     design = design_of(
-        models, prompts, interactions, judge, n=n, per_prompt=per_prompt, seed=seed, base=base, temperature=temperature,
-        max_tokens=max_tokens, concurrency=concurrency, sequential=sequential, rewriter=rewriter, judge_model=judge_model,
+        models, prompts, interactions, judge, n=n, per_prompt=per_prompt, census=census, seed=seed, base=base,
+        temperature=temperature, max_tokens=(max_tokens, rewriter_tokens, judge_tokens), concurrency=concurrency, sequential=sequential,
+        family=family, rewriter=rewriter, judge_model=judge_model,
         base_url=base_url, api_key=api_key, patience=patience or Patience(), send_seed=send_seed,
     )  # fmt: skip
     meter = Meter(
@@ -189,12 +207,19 @@ def run(
     def work() -> Run:
         return _run(design, meter, where, overwrite=overwrite, progress=progress)
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not in_loop():
         return work()
     with ThreadPoolExecutor(1) as pool:  # in a notebook: a loop runs here already, and Inspect wants its own
         return pool.submit(contextvars.copy_context().run, work).result()
+
+
+def in_loop() -> bool:
+    """Return whether a loop runs here. The error that tells is forgotten: Inspect would report it as the first cause of any other."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, progress: Progress | None) -> Run:
@@ -209,7 +234,7 @@ def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, 
         meter.count_again(store.calls[STARTED], store.calls[ENDED])
         meter.note = store.note
         result = _work(design, meter, folder, store, folder / LOGS, identity, progress, engine)
-        if not result.incomplete and not journal.complete:
+        if not result.incomplete and not journal.complete and not extendable(design.rule):
             journal.finish()
         return result
 
@@ -248,7 +273,7 @@ def _work(
                 break
     finally:  # also after a refusal: what was answered can be read
         result = _result(design, cells, steps, meter, folder, identity)
-        if folder is not None:
+        if folder is not None and not (store.replaces and result.incomplete):
             save(
                 result.answers, folder, record={"run": {k: v for k, v in result.to_dict().items() if k not in ("info", "folder")}}
             )
@@ -309,13 +334,14 @@ def _result(
                 wanted = draws[:at]
                 seen = hits[:at]
                 found, unresolved = sum(hit is True for hit in seen), sum(hit is None for hit in seen)
-                stops.append(Stop(model, name, verdict, at, found, unresolved, asked, design.rule.fixed_n))
+                capped = verdict == "inconclusive" and extendable(design.rule) and ended_by_cap(design.rule, seen)
+                stops.append(Stop(model, name, verdict, at, found, unresolved, asked, design.rule.fixed_n, capped))
         mine = [steps.row(draw) for draw in wanted]
         missing += sum(row is None for row in mine)
         rows += [row for row in mine if row is not None]
     info: dict[str, Any] = {**_info(design, identity), "complete": not missing}
     if design.rule is not None:
-        info["sequential"] = {**rule_key(design.rule), "stops": [stop.to_dict() for stop in stops]}
+        info["sequential"] = {**rule_key(design.rule), "family": design.family, "stops": [stop.to_dict() for stop in stops]}
     reason = ""
     if missing:
         reason = steps.stopped or (
@@ -330,7 +356,8 @@ def _result(
 
 def _info(design: Design, identity: dict[str, Any]) -> dict[str, Any]:
     """What tests have to know of the design."""
+    scheme = "census" if design.census else "joint" if design.n is not None else "per_prompt"
     return {
-        "scheme": "joint" if design.n is not None else "per_prompt", "n": design.n, "per_prompt": design.per_prompt, "seed": design.seed,
+        "scheme": scheme, "n": design.n, "per_prompt": design.per_prompt, "seed": design.seed,
         "judge": identity["judge"], "prompts": identity["prompts"], "identity": identity,
     }  # fmt: skip

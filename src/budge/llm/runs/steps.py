@@ -9,15 +9,16 @@ import asyncio
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 from budge.errors import BudgeError, DrawError, InputError, printable
 from budge.llm.answers import BASE
 from budge.llm.interactions.base import Ask, Interaction
 from budge.llm.judges.base import Judge, Judgement
+from budge.llm.prompts import Prompt
 from budge.llm.runs.draws import Draw, decode_seed, rewrite_stream
-from budge.llm.runs.folder import Store
+from budge.llm.runs.folder import CUT, Store, answer_row
 from budge.llm.runs.meter import CapReachedError, Usage
 
 __all__ = ["Call", "GaveUpError", "Reply", "Steps"]
@@ -38,7 +39,7 @@ class Reply:
 class Call(Protocol):
     """Asks a model (by label or name; "" for `role`'s own) one question."""
 
-    def __call__(self, model: str, text: str, *, role: str, seed: int) -> Awaitable[Reply]: ...
+    def __call__(self, model: str, text: str, *, role: str, seed: int, system: str = "") -> Awaitable[Reply]: ...
 
 
 class GaveUpError(Exception):
@@ -94,15 +95,16 @@ class Steps:
         if self.stopped or self.fatal:
             return None
         try:
-            sent = await self._rewrite(draw, call)
-            if isinstance(sent, Reply):
-                return self._keep(draw, "", sent, f"no rewrite: {sent.why}")
-            reply = await call(draw.model, sent, role="model", seed=decode_seed(self.seed, draw))
+            prompt = await self._rewrite(draw, call)
+            if isinstance(prompt, Reply):
+                return self._keep(draw, draw.prompt, "", prompt, f"no rewrite: {prompt.why}")
+            more = {"system": prompt.system} if prompt.system else {}
+            reply = await call(draw.model, prompt.asked, role="model", seed=decode_seed(self.seed, draw), **more)
         except (CapReachedError, GaveUpError) as error:
             self._not_now(draw, error)
             return None
         self._failed_in_a_row = 0
-        return self._keep(draw, sent, reply, reply.why)
+        return self._keep(draw, prompt, prompt.asked, reply, reply.why)
 
     async def judgement(self, draw: Draw, call: Call) -> dict[str, Any] | None:
         """Judge the kept answer, unless that is done; the record, or None if the run stops first."""
@@ -116,7 +118,8 @@ class Steps:
         else:
             ask = self._ask(f"judge {draw.key}", decode_seed(self.seed, draw, "llm judge"), "judge", call)
             try:
-                verdict = await self.judge.apply(draw.prompt, answer["sent"], answer["text"], ask)
+                prompt = replace(draw.prompt, expected=answer["expected"])
+                verdict = await self.judge.apply(prompt, answer["sent"], answer["text"], ask)
                 if not isinstance(verdict, Judgement) or verdict.hit not in (True, False, None):
                     raise InputError("a judge returns a Judgement", where=self.judge.name, got=verdict)
             except _NoAnswerError as error:
@@ -129,6 +132,9 @@ class Steps:
             except Exception as error:  # somebody's judge: one answer that it cannot read is unresolved, not the end
                 verdict = Judgement(None, f"the judge failed: {type(error).__name__}: {printable(str(error))}")
         hit = None if verdict.hit is None else bool(verdict.hit)
+        asked = self.store.get(f"ask 0001 judge {draw.key}")
+        if hit is None and asked is not None and asked["stop"] in CUT:
+            verdict = replace(verdict, why=f"{verdict.why} (its reply was cut off at {asked['usage'][1]} tokens)")
         record = {"hit": hit, "why": verdict.why, "raw": verdict.raw}
         self.store.put(f"judge {draw.key}", record)
         self.tell()
@@ -139,10 +145,7 @@ class Steps:
         answer, verdict = self.store.get(f"answer {draw.key}"), self.store.get(f"judge {draw.key}")
         if answer is None or verdict is None:
             return None
-        return {
-            "model": draw.model, "interaction": draw.interaction, "prompt": draw.prompt.id, "category": draw.prompt.category,
-            "draw": draw.index, "hit": verdict["hit"], "why": verdict["why"], "sent": answer["sent"], "answer": answer["text"],
-        }  # fmt: skip
+        return answer_row(draw.model, draw.interaction, draw.prompt.id, draw.prompt.category, draw.index, answer, verdict)
 
     def done(self, draw: Draw) -> bool:
         """Whether the draw is answered and judged."""
@@ -150,19 +153,19 @@ class Steps:
 
     # -- inside ---------------------------------------------------------------------------------------------------------
 
-    async def _rewrite(self, draw: Draw, call: Call) -> str | Reply:
-        """The text to send; a reply where the model that rewrites gave none."""
+    async def _rewrite(self, draw: Draw, call: Call) -> Prompt | Reply:
+        """Return the prompt as it is to be sent; a reply where the model that rewrites gave none."""
         if draw.interaction == BASE:
-            return draw.prompt.text
+            return draw.prompt
         key = f"rewrite {draw.rewrite_key}"
         async with self._locks.setdefault(key, asyncio.Lock()):  # models share the rewrite, and ask for it at the same time
             if (kept := self.store.get(key)) is not None:
-                return str(kept["text"])
+                return replace(draw.prompt, **kept)
             interaction = self.interactions[draw.interaction]
             ask = self._ask(key, decode_seed(self.seed, draw, "llm rewriter"), "rewriter", call)
             asked = len(self.store)
             try:
-                text = await interaction.apply(draw.prompt, rewrite_stream(self.seed, draw), ask)
+                prompt = await interaction.change(draw.prompt, rewrite_stream(self.seed, draw), ask)
             except _NoAnswerError as error:
                 return error.reply
             except DrawError as error:  # no rewrite will do: this draw is not made, and no other stands for it
@@ -172,11 +175,10 @@ class Steps:
             except Exception as error:
                 what = f"the interaction failed on prompt {draw.prompt.id!r}: {type(error).__name__}: {error}"
                 raise InputError(what, where=f"interactions.{draw.interaction}") from error
-            if not isinstance(text, str):
-                raise InputError("a rewrite is a text", where=f"interactions.{draw.interaction}", got=text)
             if len(self.store) > asked:  # a model was asked: its answer is kept already, the whole text is kept too
-                self.store.put(key, {"text": text})
-            return text
+                changed = {name: value for name, value in asdict(prompt).items() if value != getattr(draw.prompt, name)}
+                self.store.put(key, {"text": prompt.text, **changed})
+            return prompt
 
     def _ask(self, key: str, seed: int, role: str, call: Call) -> Ask:
         """How an interaction or a judge asks a model: each question once, the answers kept in order."""
@@ -194,14 +196,18 @@ class Steps:
                 if kept is None:
                     kept = {"question": text, "model": model or role, **_told(reply)}
                     self.store.put(place, kept)
+            if role == "rewriter" and kept["stop"] in CUT:  # part of a rewrite is another question
+                kept = {**kept, "why": f"its reply was cut off at {kept['usage'][1]} tokens", "text": ""}
             if kept["why"]:
                 raise _NoAnswerError(Reply(kept["text"], Usage(), why=kept["why"], raw=kept["text"]))
             return str(kept["text"])
 
         return ask
 
-    def _keep(self, draw: Draw, sent: str, reply: Reply, why: str) -> dict[str, Any]:
-        record = {"sent": sent, "model": draw.model, **_told(reply), "why": why}
+    def _keep(self, draw: Draw, prompt: Prompt, sent: str, reply: Reply, why: str) -> dict[str, Any]:
+        same = draw.interaction != BASE and sent != "" and prompt == draw.prompt
+        record = {"sent": sent, "model": draw.model, **_told(reply), "why": why, "unchanged": same}
+        record |= {"original": draw.prompt.text, "expected": prompt.expected, **({"system": prompt.system} if prompt.system else {})}
         self.store.put(f"answer {draw.key}", record)
         return record
 
