@@ -110,3 +110,16 @@ def generous(table: pd.DataFrame) -> np.ndarray:
 def audited(**options: Any) -> Any:
     X, im = loans()
     return budge.audit(options.pop("model", approve), X, im, target=1, harm="below", **{"population": "all", **options})
+
+
+def unanswered() -> Any:
+    """Return an audit of a model that gives no answer about some points."""
+    X, im = loans()
+    starts = set(map(tuple, X.astype(str).to_numpy()))
+
+    def model(table: pd.DataFrame) -> Any:
+        lost = [tuple(row) not in starts for row in table[X.columns].astype(str).to_numpy()]
+        return np.where(np.array(lost) & (table["savings"].astype(float) == 4).to_numpy(), np.nan, approve(table))
+
+    design, checks = budge.Design(max_unresolved=1.0), budge.Execution(check=False)
+    return budge.audit(model, X, im, target=1, groups="home", design=design, execution=checks)

@@ -190,11 +190,10 @@ def test_a_failed_save_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest
     path = tmp_path / "a.svg"
     path.write_text("old", encoding="utf-8")
 
-    def full(self: Path, *_: object, **__: object) -> None:
-        Path.touch(self)
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr("os.fsync", full)
     with pytest.raises(StorageError, match="No space left"):
         everything("x").save(path, overwrite=True)
     assert [p.name for p in tmp_path.iterdir()] == ["a.svg"]

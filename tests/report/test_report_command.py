@@ -65,10 +65,10 @@ def test_with_the_model_at_hand(folder: Path, capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out == ""
     page = read(out)
     assert page.wrong == []
-    assert "What this person can reach" in page.text
+    assert "Each cell of a table is one combination of what decides" in page.text
     assert "By sex" in page.text
     assert "Loans & co" in page.text
-    assert "Which constraint is to blame" in page.text
+    assert "Rule relaxed" in page.text
     assert "drop a <rule> & more" in page.text
 
 

@@ -40,7 +40,7 @@ def test_it_is_sound_html_with_all_its_sections(report: tuple[Any, Path]) -> Non
     assert page.wrong == []
     ids = [a["id"] for _, a in page.tags if a.get("id")]
     assert len(ids) == len(set(ids))
-    assert {"asked", "model", "assumed", "found", "groups", "notable", "people", "again"} <= set(ids)
+    assert {"answer", "who", "cases", "trust", "appendix", "everybody", "model"} <= set(ids)
     html = next(a for tag, a in page.tags if tag == "html")
     assert html["lang"] == "en"
     links = [a["href"] for tag, a in page.tags if tag == "a"]
@@ -89,12 +89,13 @@ def test_numbers_are_those_of_the_audit(report: tuple[Any, Path]) -> None:
         assert row[4] == f"{held_row['hits']:,} of {held_row['n']:,}"
         assert row[5].strip() == held_row["verdict"]
         assert float(row[2]) == pytest.approx(held_row["rho"], rel=0.01, abs=1e-3)
-    cards = re.findall(r"<b>([\d,]+)</b> (below|above|inconclusive)", path.read_text(encoding="utf-8"))
-    assert {v: int(n.replace(",", "")) for n, v in cards} == {v: int((table["verdict"] == v).sum()) for v in ("below", "above", "inconclusive")}
+    legend = {words: int(n) for n, words in re.findall(r"<b>(\d+)</b><span>(no way|almost none|more than)", path.read_text(encoding="utf-8"))}
+    none = int((table["extreme"] == "none").sum())
+    assert legend == {"no way": none, "almost none": int((table["verdict"] == "below").sum()) - none, "more than": int((table["verdict"] == "above").sum())}
     groups = audit.by("home")
-    wide = [row for row in page.rows if len(row) == 7 and row[0] in ("0", "1")]
-    assert {(row[0], int(row[2].split()[0]), int(row[4].split()[0])) for row in wide} == {
-        (str(g), int(groups.loc[(g, "below"), "count"]), int(groups.loc[(g, "above"), "count"])) for g in (0, 1)
+    wide = [row for row in page.rows if len(row) == 8 and row[0] in ("home = 0", "home = 1")]
+    assert {(row[0], int(row[3].split()[0]), int(row[5].split()[0])) for row in wide} == {
+        (f"home = {g}", int(groups.loc[(g, "below"), "count"]), int(groups.loc[(g, "above"), "count"])) for g in (0, 1)
     }  # fmt: skip
 
 
@@ -136,10 +137,11 @@ def test_several_models_and_stress_tests(tmp_path: Path) -> None:
     assert "strict <i>" in page.text
     assert "generous" in page.text
     assert [m["name"] for m in page.data["table"]["models"]] == ["strict <i>", "generous"]
-    assert "Stress tests" in page.text
+    assert "All relaxations" in page.text
+    assert "Other interaction models" in page.text
     for name in (*gone.relaxations, *wide.members):
         assert name in page.text
-    assert "The models disagree" in page.text
+    assert "The models disagree about: " in page.text
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -287,17 +289,17 @@ def test_contrast_of_every_pair() -> None:
     assert len(schemes) == 4
     pairs = [(ink, ground) for ink in ("ink", "muted", "accent") for ground in ("paper", "panel")]
     pairs += [("below", "below-ground"), ("above", "above-ground"), ("open", "open-ground"), ("ink", "warn-ground"), ("on-accent", "accent")]
-    pairs += [("below", "paper"), ("above", "paper"), ("warn", "warn-ground"), ("ink", "accent-ground")]
+    pairs += [("below", "paper"), ("none", "paper"), ("above", "paper"), ("paper", "above"), ("warn", "warn-ground"), ("ink", "accent-ground")]
     for scheme in schemes:
         low = {pair: round(_contrast(scheme[pair[0]], scheme[pair[1]]), 2) for pair in pairs if _contrast(scheme[pair[0]], scheme[pair[1]]) < 4.5}
         assert not low
-        assert _contrast(scheme["strong-line"], scheme["paper"]) >= 3  # edges of fields
+        assert min(_contrast(scheme[name], scheme["paper"]) for name in ("strong-line", "few")) >= 3  # edges of fields, marks of people
 
 
 def test_tables_and_controls_have_names(report: tuple[Any, Path]) -> None:
     page = read(report[1])
     heads = [a for tag, a in page.tags if tag == "th"]
-    assert all(a.get("scope") in ("col", "row") for a in heads)
+    assert all(a.get("scope") in ("col", "colgroup", "row") for a in heads)
     text = report[1].read_text(encoding="utf-8")
     for control in re.findall(r"<(?:input|select)[^>]*>", text):
         around = text[: text.index(control)]
@@ -307,5 +309,5 @@ def test_tables_and_controls_have_names(report: tuple[Any, Path]) -> None:
 
 
 def test_the_assets_ship() -> None:
-    for name in ("look.css", "report.css", "report.js", "report.html"):
+    for name in ("look.css", "report.css", "report.js", "report.html", "llm.html", "head.html"):
         assert (files("budge.report") / "assets" / name).is_file()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,10 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, labelled, models_of, people_of, progress_bar, read_people, run_of, same_people, say
-from budge.errors import InputError, OutputExistsError, StorageError, nearest
+from budge.cli.shared import Id, models_of, people_of, progress_bar, read_people, run_of, same_people, say
+from budge.errors import InputError, OutputExistsError, nearest
+from budge.stored import MEGABYTE, check_shape, parse_json, read_bytes
 
 __all__ = ["register"]
+
+MOST_RECORD, MOST_MEMORY = 64 * MEGABYTE, 180 * MEGABYTE  # bytes of a file, and of its values in memory
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +34,13 @@ def _report(
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
     title: Annotated[str, typer.Option(help="What the report is called.")] = "",
+    people_name: Annotated[str, typer.Option(help="What the people are called, such as 'refused applicants'.")] = "",
+    target_name: Annotated[str, typer.Option(help="What the target means, such as 'approval'.")] = "",
+    group_label: Annotated[list[str] | None, typer.Option(help="What a group is called: COLUMN:VALUE=WORDS.")] = None,
+    feature_label: Annotated[list[str] | None, typer.Option(help="What a feature is called: NAME=WORDS.")] = None,
+    threshold_reason: Annotated[str, typer.Option(help="Why this threshold; printed in the report.")] = "",
+    purpose: Annotated[str, typer.Option(help="What the audit is for; printed in the report.")] = "",
+    auditor: Annotated[str, typer.Option(help="Who made the audit; printed in the report.")] = "",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
@@ -43,6 +52,7 @@ def _report(
 ) -> None:
     """Write a report of a saved run: one file, no network, to read and to print."""
     from budge.report.document import write_report
+    from budge.report.nouns import Nouns
     from budge.report.saved import ablation_from, sensitivity_from
 
     place = out if out is not None else run / "report.html"
@@ -52,8 +62,10 @@ def _report(
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
     if ablate and not model:
         raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
+    features, of_groups = _labels(feature_label or (), "--feature-label"), _group_labels(group_label or ())
+    nouns = Nouns(people_name, target_name, threshold_reason, purpose, auditor, of_groups, features)
     found = run_of(run).whole()
-    everything = None if data is None else labelled(read_people(data), label)
+    everything = None if data is None else read_people(data, label)
     groups = _groups(found, everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
     if ablation is not None:
@@ -68,20 +80,43 @@ def _report(
                 stress["ablation"] = _ablated(found, quiet=quiet or as_json)
         else:
             same_people(found, table)
-    write_report(found, place, by=groups, title=title, overwrite=overwrite, **stress)
+    write_report(found, place, by=groups, title=title, nouns=nouns, overwrite=overwrite, **stress)
     if as_json:
         echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
     elif not quiet:
         say(f"Wrote {place} ({place.stat().st_size / 1e6:.1f} MB).")
 
 
+def _labels(given: Sequence[str], where: str) -> dict[str, str]:
+    """Read NAME=WORDS; the name may hold equals signs, as those of dummies do, the words none."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, words = text.rpartition("=")
+        if not sign or not name or not words:
+            raise InputError("give a name and words", where=where, got=text, remedy=f"{where} NAME=WORDS")
+        found[name] = words
+    return found
+
+
+def _group_labels(given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read COLUMN:VALUE=WORDS."""
+    found: dict[str, dict[str, str]] = {}
+    for name, words in _labels(given, "--group-label").items():
+        column, sign, value = name.partition(":")
+        if not sign or not column or not value:
+            raise InputError("give a column, a value and words", where="--group-label", got=f"{name}={words}", remedy="--group-label sex:0=women")
+        found.setdefault(column, {})[value] = words
+    return found
+
+
 def _record(path: Path) -> Any:
+    data = read_bytes(path, MOST_RECORD, follow=True)
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise StorageError("there is no such file", where=str(path)) from None
-    except (OSError, ValueError) as error:
+        found = parse_json(data, constants=True, most=MOST_MEMORY)
+        check_shape(found, Any)
+    except ValueError as error:
         raise InputError(f"is not a record in JSON: {error}", where=str(path), remedy="write it with --json") from None
+    return found
 
 
 def _groups(found: Any, everything: Any, by: Sequence[str] | None) -> list[Any]:

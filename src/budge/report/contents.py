@@ -6,46 +6,56 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import pandas as pd
-
 from budge.audit.design import EXACT_LIMIT, MASK
-from budge.audit.recourse import in_full
 from budge.audit.result import Audit
-from budge.audit.sources import TableSource
 from budge.audit.storage import moved_of
-from budge.audit.summary import HOW, between
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
+from budge.report.answer import DRAWN, Answer, answer, marks_of
+from budge.report.cases import RULE, cases
+from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.people import columns_of, notable, number, shown, steps
+from budge.report.nouns import Nouns
+from budge.report.people import columns_of, number, shown, steps
 from budge.report.same import same_question
+from budge.report.who import groups_of
+from budge.report.why import why
 
 __all__ = ["contents"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
-MOST_PAIRS = 45  # pairs of groups whose difference is shown
 
 
-def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (values for the template, data for the script)."""
+def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Nouns) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return (values for the template, data for the script). The first model is the one that the answer is about."""
     columns = list(by) or [column for column, _ in audit.design.groups]
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
             same_question(audit, test, where=where)
-    im = _model(audit)
-    moved = moved_of(audit)
-    some = notable(audit, moved)
+    im, moved, main = _model(audit), moved_of(audit), audit.models[0]
+    groups = [
+        groups_of(audit, column, name, audit.design.alpha / len(columns), nouns)
+        for column in columns for name in audit.models if len(audit.rows[name].index)
+    ]  # fmt: skip
+    first = answer(audit, main, nouns, groups=next((g.sentence for g in groups if g.model == main), ""))
+    meeting, reasons = compared(audit, nouns), why(ablation, nouns, nouns.target(audit.info))
+    some = cases(audit, main, moved.get(main, {}), nouns)
     data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold}
-    notes = [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else [])
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
         "info": audit.info,
         "design": audit.info["design"],
+        "answer": first,
+        "next": _next(audit, first, reasons, meeting, some),
+        "groups": groups,
+        "why": reasons,
+        "cases": some,
+        "rule": RULE,
+        "compared": meeting,
         "asked": words.asked(audit),
         "models": [_findings(audit, name) for name in audit.models],
-        "cdf": _drawn(lambda: figures.cdf(audit)),
-        "spread": _drawn(lambda: figures.verdicts(audit)),
+        "cdf": _drawn(lambda: figures.cdf(audit)) if len(audit.models) > 1 else None,
         "description": None if im is None else _description(im),
         "partition": None if im is None else _drawn(lambda: figures.partition(im)),
         "measure": words.measure(audit, im),
@@ -53,17 +63,15 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
         "covers": words.covers(audit),
         "open": words.leaves_open(audit),
         "assumptions": words.assumptions(audit),
+        "glossary": words.GLOSSARY,
         "claimed": claimed(audit)[1],
-        "level": words.percent(1 - audit.design.alpha),
         "rough": bool((audit.table["exactness"] == "approximate").any()),
-        "groups": [_group(audit, column, audit.design.alpha / len(columns)) for column in columns if len(audit.table)],
-        "notable": [_person(audit, person) for person in some],
         "rows": _rows(audit, moved),
-        "total": len(audit.of_model(audit.models[0])),
+        "total": len(audit.of_model(main)),
         "first": FIRST_ROWS,
         "stress": _stress(ablation, sensitivity),
-        "notes": notes,
-        "facts": _facts(audit),
+        "notes": [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else []),
+        "facts": _facts(audit, nouns),
         "command": _command(audit),
         "code": _code(audit),
         "spec": _spec(im),
@@ -73,6 +81,34 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
         "shown": shown,
     }
     return view, data
+
+
+def _next(audit: Audit, first: Answer, reasons: Any, meeting: Any, some: Sequence[Any]) -> list[dict[str, str]]:
+    """Return what to do next, at most three things, the most useful first."""
+    found = audit.summary(audit.models[0])
+    steps_: list[tuple[str, str, str]] = []
+    if reasons is not None and reasons["rows"] and reasons["rows"][0]["people"]:
+        best = reasons["rows"][0]
+        whom = words.count(best["people"], "person", "people")
+        steps_.append(("Question the rule that frees most people.", f"{best['name']}: {whom} would newly have a way.", "why"))
+    if meeting is not None and meeting["people"]:
+        steps_.append(("Compare the models.", meeting["heading"], "models"))
+    if some:
+        steps_.append(("Read the cases in full", f"before deciding anything: {words.count(len(some), 'person', 'people')}, chosen by rule.", "cases"))
+    if found.unresolved:
+        steps_.append(("Get the answers that are missing.", f"{words.count(found.unresolved, 'point has', 'points have')} none.", "trust"))
+    missed = marks_of(audit, audit.models[0]).count("nohit")
+    if missed and not audit.design.prove:
+        whom = f"For {words.count(missed, 'person', 'people')} no draw attained the target"
+        steps_.append(("Prove it where draws found no way.", f"{whom}; prove=True (--prove) can settle it where the model's structure can be read.", "trust"))
+    table = audit.of_model(audit.models[0])
+    undecided = int(((table["verdict"] == "inconclusive") & table["method"].isin(DRAWN)).sum())
+    if undecided > found.people / 10 and audit.design.threshold > 0:
+        whom = f"{words.count(undecided, 'person is', 'people are')} undecided with {audit.design.draws:,} draws at most"
+        steps_.append(("Draw more points.", f"{whom}; a larger n (-n) decides more.", "trust"))
+    if reasons is None and first.harmed and audit.design.claim == "below":
+        steps_.append(("Find the rule that holds them back.", "budge.ablate (budge report --ablate) relaxes each rule in turn.", "trust"))
+    return [{"do": do, "text": text, "see": see} for do, text, see in steps_[:3]]
 
 
 def _model(audit: Audit) -> InteractionModel | None:
@@ -94,34 +130,12 @@ def _drawn(make: Callable[[], Any]) -> Any:
 
 def _findings(audit: Audit, name: str) -> dict[str, Any]:
     found = audit.summary(name)
-    side = claimed(audit)[0]
-    order = (*(("none",) if audit.design.threshold == 0 else ("below",)), "above", "inconclusive")
-    others = [v for v in found.verdicts if v not in order]
-    total = max(found.people, 1)
+    drawn = any(how in found.methods for how in ("sample", "sequential", "weighted"))
     return {
-        "name": name,
-        "people": found.people,
-        "cards": [
-            {"verdict": v, "count": found.verdicts.get(v, 0), "share": words.percent(found.verdicts.get(v, 0) / total)} for v in (*order, *others)
-        ],
-        "ways": _ways(found.no_way, found.every_way, found.people),
-        "sentences": found.sentences(),
-        "mean": found.mean_rho,
-        "ends": found.mean_ends,
-        "unresolved": found.unresolved,
-        "methods": dict(found.methods),
-        "tested": any(how in found.methods for how in ("sample", "sequential", "weighted")) and audit.design.adjust != "none",
-        "drawn": any(how in found.methods for how in ("sample", "sequential", "weighted")),
-        "adjusted": len(audit.people(side, adjusted=True, model=name)),
+        "name": name, "people": found.people, "sentences": found.sentences(), "mean": found.mean_rho, "ends": found.mean_ends, "unresolved": found.unresolved,
+        "tested": drawn and audit.design.adjust != "none", "drawn": drawn, "adjusted": len(audit.people(claimed(audit)[0], adjusted=True, model=name)),
         "describe": audit.info["models"].get(name, ""),
-    }
-
-
-def _ways(none: int, every: int, people: int) -> str:
-    """Return how many are known to have no way at all, and how many cannot miss the target."""
-    if not people:
-        return "Nobody was audited."
-    return f"{none:,} of {people:,} are known to have no way at all" + (f", {every:,} cannot miss the target." if every else ".")
+    }  # fmt: skip
 
 
 def _description(im: InteractionModel) -> dict[str, Any]:
@@ -132,85 +146,6 @@ def _description(im: InteractionModel) -> dict[str, Any]:
         "title": told.title, "rows": told.rows, "constraints": told.constraints, "effects": effects, "sizes": len(im.features),
         "parts": len(im.parts),
     }  # fmt: skip
-
-
-def _group(audit: Audit, column: Any, alpha: float) -> dict[str, Any]:
-    """Return verdicts, shares and differences by one column, for every model that has people; the intervals hold together at this alpha."""
-    models = [name for name in audit.models if len(audit.rows[name].index)]
-    return {
-        "name": str(column if isinstance(column, str) else getattr(column, "name", None) or "group"),
-        "tables": {name: _wide(_counted(audit, column, name, alpha)) for name in models},
-        "differences": {name: _pairs(audit.differences(column, model=name, alpha=alpha)) for name in models},
-        "figures": {name: _drawn(lambda name=name: figures.verdicts(audit, by=column, model=name, alpha=alpha)) for name in models},  # type: ignore[misc]
-    }
-
-
-def _counted(audit: Audit, column: Any, name: str, alpha: float) -> pd.DataFrame:
-    """Return `Audit.by`; for the threshold 0 the verdicts counted as "below" are those of no way at all."""
-    table = audit.by(column, model=name, alpha=alpha)
-    if audit.design.threshold > 0:
-        return table
-    values = audit.group(column, model=name)
-    groups = values.astype(object).where(values.notna(), "missing")
-    none = pd.Series(audit.claims(name).verdict == "none", index=groups.index).groupby(groups.to_numpy()).sum()
-    for group in none.index:
-        people = table.loc[(group, "below"), "people"]
-        table.loc[(group, "below"), ["count", "verdicts"]] = [int(none[group]), int(none[group]) / people if people else float("nan")]
-    return table
-
-
-def _wide(rows: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one row per group with both sides in it."""
-    found: dict[Any, dict[str, Any]] = {}
-    for row in rows.reset_index().to_dict(orient="records"):
-        group = found.setdefault(str(row["group"]), {"group": row["group"], "people": row["people"], "mean_rho": row["mean_rho"]})
-        group[str(row["verdict"])] = row
-    return list(found.values())
-
-
-def _pairs(rows: pd.DataFrame) -> dict[str, Any]:
-    """Return the differences between groups, those that are shown first, then the largest."""
-    apart = (rows["low"] > 0) | (rows["high"] < 0)
-    order = rows.assign(apart=apart, size=rows["verdicts"].abs()).sort_values(["apart", "size"], ascending=False, kind="stable")
-    return {"rows": order.head(MOST_PAIRS).to_dict(orient="records"), "more": max(len(rows) - MOST_PAIRS, 0)}
-
-
-def _person(audit: Audit, person: Any) -> dict[str, Any]:
-    row = person.row
-    able = audit.context is not None and isinstance(audit.context.source, TableSource) and row["method"] != "none"
-    return {
-        "figure": _drawn(lambda: figures.person(audit, person.label, model=person.model)) if able else None,
-        "label": shown(person.label), "model": person.model if len(audit.models) > 1 else "", "why": person.why, "verdict": row["verdict"],
-        "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "said": _said(row), "moves": person.moves,
-        "plan": _plan(audit, person) if able and person.moves else None,
-    }  # fmt: skip
-
-
-def _plan(audit: Audit, person: Any) -> dict[str, Any] | None:
-    """Return the least change that attains the target, where it is proved to be that."""
-    found = audit.recourse(person.label, model=person.model)
-    if not (len(found) and found.optimal):
-        return None
-    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
-    return {"moves": [(str(f), in_full(a), in_full(b)) for f, a, b in moves], "how": HOW[found.method]}
-
-
-def _said(row: Mapping[str, Any]) -> str:
-    """Return one person's numbers in words."""
-    if row["method"] == "none":
-        return f"status {row['status']}"
-    lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
-    ends = f"between {number(row['low'])} and {number(row['high'])}"
-    if row["method"] == "proved":
-        known = number(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
-        said = f"responsiveness is {known}, proved from the model's structure over every reachable point"
-        return said + (". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else "")
-    if row["method"] == "exact":
-        said = f"{row['hits']:,} of {row['n']:,} reachable points attain the target{lost}: ρ "
-        said += f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}"
-        return said + (". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else "")
-    seen = f"{row['hits']:,} of {row['n']:,} draws attain the target{lost}: ρ is "
-    return seen + (f"about {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
 
 
 def _rows(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> list[dict[str, Any]]:
@@ -244,10 +179,11 @@ def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
     return found
 
 
-def _facts(audit: Audit) -> list[tuple[str, str]]:
-    """Return what identifies the run."""
+def _facts(audit: Audit, nouns: Nouns) -> list[tuple[str, str]]:
+    """Return what identifies the run: who, when, why, and digests with their algorithm."""
     info, design = audit.info, audit.info["design"]
-    facts = [("Audited", info["when"]), ("budge", info["version"])]
+    told = (("Purpose", nouns.purpose), ("Auditor", nouns.auditor), ("Why this threshold", nouns.threshold_reason))
+    facts = [pair for pair in told if pair[1]] + [("Audited", info["when"]), ("budge", info["version"])]
     facts += [(label, info[key]) for label, key in (("Python", "python"), ("NumPy", "numpy"), ("pandas", "pandas")) if info.get(key)]
     facts += [("Digest of the interaction model", info["spec_digest"] or "not known"), ("Digest of the people", info["data_digest"])]
     for name, digest in info.get("model_digests", {}).items():

@@ -14,18 +14,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from budge.audit.result import Audit
 from budge.errors import OutputExistsError, StorageError, printable
+from budge.files import write_whole
+from budge.report.nouns import Nouns
 
-__all__ = ["asset", "embedded", "policy", "render", "write_report"]
+__all__ = ["asset", "embedded", "policy", "render", "rendered", "write_report"]
 
 
 def write_report(
-    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", overwrite: bool = False
-) -> Path:
+    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Nouns | None = None,
+    overwrite: bool = False,
+) -> Path:  # fmt: skip
     """Write the report, whole or not at all; see `Audit.to_html`."""
-    from budge.spec.files import write_text
-
     place, audit = Path(path), audit.whole()
     if place.is_dir():
         raise OutputExistsError("is a folder", where=str(place), remedy="give the path of a file, such as report.html")
@@ -33,29 +36,37 @@ def write_report(
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
     if not place.parent.is_dir():
         raise StorageError("there is no such folder", where=str(place.parent), remedy="make it first")
-    text = render(audit, by=by, ablation=ablation, sensitivity=sensitivity, title=title)
-    return write_text(place, text, overwrite=overwrite)
+    text = render(audit, by=by, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns)
+    return write_whole(place, text, overwrite=overwrite)
 
 
-def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "") -> str:
-    """The report as a text."""
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
+def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Nouns | None = None) -> str:
+    """Return the report as a text."""
     from markupsafe import Markup
 
     from budge.report.contents import contents
     from budge.report.figures import figure_style
 
-    columns: Sequence[Any] = [by] if isinstance(by, str) else list(by)
-    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title)
+    columns: Sequence[Any] = [by] if isinstance(by, str | pd.Series) else list(by)
+    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns or Nouns())
     style = asset("look.css") + asset("report.css") + figure_style()
     script = asset("report.js")
-    page = Environment(
+    return rendered(
+        "report.html", **view, version=view["info"]["version"], style=Markup(style), script=Markup(script), policy=policy(style, script),
+        data=Markup(embedded(data)),
+    )  # fmt: skip
+
+
+def rendered(name: str, **values: Any) -> str:
+    """Return a page of the package with its values, which are escaped unless they are markup."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+    from markupsafe import Markup
+
+    pages = Environment(
         loader=FunctionLoader(asset), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         finalize=lambda v: v if isinstance(v, Markup) or not isinstance(v, str) else printable(v),
     )  # fmt: skip
-    return page.get_template("report.html").render(
-        **view, style=Markup(style), script=Markup(script), policy=policy(style, script), data=Markup(embedded(data))
-    )
+    return pages.get_template(name).render(**values)
 
 
 def asset(name: str) -> str:

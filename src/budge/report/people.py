@@ -1,9 +1,8 @@
-"""People in a report: everybody as compact columns, and those worth looking at with what their witnesses change."""
+"""People in a report: everybody as compact columns, numbers and labels as texts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -13,21 +12,9 @@ import pandas as pd
 from budge.audit.result import Audit
 from budge.errors import printable
 
-__all__ = ["Notable", "columns_of", "notable", "number", "shown", "steps"]
+__all__ = ["columns_of", "number", "shown", "steps"]
 
-NEAR = 4  # within a fourth of the threshold counts as close to it
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
-
-
-@dataclass(frozen=True)
-class Notable:
-    """A person worth looking at, and why."""
-
-    label: Any
-    model: str
-    why: str
-    row: Mapping[str, Any]
-    moves: tuple[tuple[str, str, str], ...]
 
 
 def shown(value: Any) -> str:
@@ -123,64 +110,3 @@ def _short(value: float) -> float | None:
         return None
     short = float(f"{value:.6g}")
     return int(short) if short.is_integer() else short
-
-
-def notable(audit: Audit, moved: Mapping[str, Mapping[int, Any]], *, each: int = 3) -> list[Notable]:
-    """Return for each model: who has no way, who needs the least, who is near the threshold; and on whom models disagree."""
-    found: list[Notable] = []
-    for name in audit.models:
-        found += _notable(audit, name, moved.get(name, {}), each)
-    return (_disagreements(audit, moved, each) if len(audit.models) > 1 else []) + found
-
-
-def _notable(audit: Audit, name: str, moved: Mapping[int, Any], each: int) -> list[Notable]:
-    tau, table = audit.design.threshold, audit.of_model(name)
-    rows = table.assign(at=np.arange(len(table)))
-    found: list[Notable] = []
-    taken: set[int] = set()
-
-    def add(some: pd.DataFrame, why: str, *, most: int = each) -> None:
-        for label, row in some[~some["at"].isin(list(taken))].head(most).iterrows():
-            at = int(row["at"])
-            taken.add(at)
-            found.append(Notable(label, name, why, {str(k): v for k, v in row.items() if k != "at"}, steps(moved.get(at, ()))))
-
-    judged = rows[rows["method"] != "none"]
-    stuck = judged[judged["extreme"] == "none"].sort_values("n", ascending=False, kind="stable")
-    proved = stuck["method"] == "proved"
-    add(stuck[proved], "No point that this person can reach attains the target: proved from the model's structure.", most=max(1, each - int((~proved).sum())))
-    add(stuck[~proved], "No point that this person can reach attains the target. All were listed.")
-    missed = judged[(judged["extreme"] == "") & (judged["hits"] == 0) & (judged["unresolved"] == 0) & (judged["rho"] == 0)]
-    add(missed.sort_values("n", ascending=False, kind="stable"), "No draw attained the target.", most=1 if len(stuck) else each)
-    outside = judged[judged["rho"] < 1]
-    able = outside[outside["at"].isin([at for at, steps in moved.items() if steps])]
-    if len(able):
-        size = np.array([len(moved[int(at)]) for at in able["at"]])
-        order = np.lexsort((-able["rho"].to_numpy(dtype=float), size))
-        add(able.iloc[order], "A small change suffices: the nearest point found that attains the target, with no move that it does not need.")
-    equal = rows[rows["verdict"] == "at the threshold"]
-    add(equal, f"ρ equals the threshold τ = {tau:g} exactly: it is neither below nor above.", most=2)
-    near = outside[(outside["rho"] > 0) & (outside["verdict"] != "at the threshold")]
-    near = near.iloc[np.argsort((near["rho"] - tau).abs().to_numpy(dtype=float), kind="stable")]
-    open_ = ~near["method"].isin(("exact", "proved")) & (near["low"] <= tau) & (tau <= near["high"])
-    add(near[((near["rho"] - tau).abs() <= tau / NEAR) | open_], f"Close to the threshold τ = {tau:g}.", most=2)
-    odd = rows[rows["verdict"].isin(("empty", "invalid_start"))]
-    add(odd, "No verdict is possible for this person: see the status.", most=2)
-    return found
-
-
-def _disagreements(audit: Audit, moved: Mapping[str, Mapping[int, Any]], most: int) -> list[Notable]:
-    """Return people who are below the threshold for one model and above it for another."""
-    sides = pd.DataFrame(
-        {name: pd.Series(audit.claims(name).verdict, index=audit.rows[name].place, dtype=object) for name in audit.models}
-    )
-    split = sides[sides.isin(("below", "none")).any(axis=1) & (sides == "above").any(axis=1)]
-    found = []
-    for place in split.index[:most]:
-        name = next(n for n in audit.models if split.loc[place, n] == "above")
-        others = ", ".join(f"{n}: {v}" for n, v in split.loc[place].items() if isinstance(v, str))
-        at = int(np.flatnonzero(audit.rows[name].place == place)[0])
-        row = {str(k): v for k, v in audit.of_model(name).iloc[at].items()}
-        why = f"The models disagree ({others})."
-        found.append(Notable(audit.rows[name].index[at], name, why, row, steps(moved.get(name, {}).get(at, ()))))
-    return found

@@ -11,8 +11,18 @@ from budge.audit.design import MASK
 from budge.audit.result import Audit
 from budge.interaction import InteractionModel
 
-__all__ = ["adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
+__all__ = ["GLOSSARY", "adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
 
+#: What the words of a report mean.
+GLOSSARY = (
+    ("Point", "one combination of feature values that a person can reach under the interaction model, chance included"),
+    ("Target", "the outputs of the model that count as a change"),
+    ("ρ (responsiveness)", "the share of the points that a person can reach at which the model gives the target"),
+    ("No way at all", "ρ = 0, known because all points were listed or because it is proved; draws alone never show it"),
+    ("Threshold τ", "the responsiveness against which people are judged; below it they have almost no way"),
+    ("Witness", "a point that a person can reach and that attains the target; the model was asked about it twice"),
+    ("Interaction model", "the features that can move, the limits and rules for them, and what follows from what"),
+)
 _ADJUSTMENTS = {
     "bh": (
         "Benjamini and Hochberg: among the people whose claim has an adjusted p-value below {alpha}, the expected share of wrong claims is at "

@@ -123,8 +123,10 @@ def _ordered(features: list[Feature], ties: list[_Tie]) -> tuple[list[Feature], 
     for _ in range(6):
         rank = {f.name: k for k, f in enumerate(features)}
         ties = sorted(ties, key=lambda t: sum(rank[n] for n in t.scope) / max(len(t.scope), 1))
-        seat = {id(t): k for k, t in enumerate(ties)}
-        pull = {f.name: [seat[id(t)] for t in ties if f.name in t.scope] for f in features}
+        pull: dict[str, list[int]] = {f.name: [] for f in features}
+        for seat, tie in enumerate(ties):
+            for name in tie.scope:
+                pull[name].append(seat)
         features = sorted(features, key=lambda f: sum(pull[f.name]) / len(pull[f.name]) if pull[f.name] else rank[f.name])
     return features, ties
 
@@ -173,7 +175,7 @@ def _packed(boxes: list[_Box]) -> tuple[list[tuple[float, float]], float]:
 
 def _draw(figure: Figure, box: _Box, x: float, y: float, moving: frozenset[str]) -> None:
     figure.marks.append(Bar(x, y, x + box.wide, y + box.high, "wash", "faint", round=6))
-    figure.text(x + PAD, y + 13, box.title, size=10, colour="muted")
+    figure.text(x + PAD, y + 13, box.title, size=11, colour="muted")
     top = y + HEAD + ROW / 2 - 3
     if not box.ties:
         each = (box.wide - 2 * PAD + 8) / box.columns

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from budge.errors import InputError, OutputExistsError, StorageError
+from budge.errors import InputError, OutputExistsError
+from budge.files import whole_file, write_whole
 
 __all__ = ["ENDINGS", "check_path", "save"]
 
@@ -29,31 +29,12 @@ def check_path(path: str | Path, *, overwrite: bool, where: str = "path") -> Pat
 def save(drawing: Any, path: str | Path, *, overwrite: bool = False, where: str = "path") -> Path:
     """Write a drawing by the ending of its name: SVG by itself, PNG and PDF through matplotlib."""
     path = check_path(path, overwrite=overwrite, where=where)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     kind = path.suffix.lower().removeprefix(".")
-    shown = None
-    if kind != "svg":
-        from budge.report.figures.mpl import picture
+    if kind == "svg":
+        return write_whole(path, drawing.svg())
+    from budge.report.figures.mpl import picture
 
-        shown = picture(drawing)
-    try:
-        if shown is None:
-            beside.write_text(drawing.svg(), encoding="utf-8")
-        else:
-            shown.savefig(
-                beside,
-                format=kind,
-                dpi=200 if kind == "png" else "figure",
-                metadata={"CreationDate": None} if kind == "pdf" else None,
-            )
-        beside.replace(path)
-    except OSError as error:
-        raise StorageError(
-            f"the figure cannot be written: {error.strerror or error}",
-            where=where,
-            got=str(path),
-            remedy="choose a folder that can be written to",
-        ) from error
-    finally:
-        beside.unlink(missing_ok=True)
+    shown = picture(drawing)
+    with whole_file(path) as file:
+        shown.savefig(file, format=kind, dpi=200 if kind == "png" else "figure", metadata={"CreationDate": None} if kind == "pdf" else None)
     return path

@@ -1,0 +1,216 @@
+"""The first screen of a report: one sentence, one figure, what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from budge.audit.result import Audit
+from budge.audit.summary import Summary
+from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, mark, strip, unit_of
+from budge.report.nouns import Nouns
+from budge.report.words import count, percent
+from budge.stats.counts import STATUSES
+
+__all__ = ["Answer", "answer", "marks_of"]
+
+DRAWN = ("sample", "sequential", "weighted")
+
+
+def marks_of(audit: Audit, model: str) -> Marks:
+    """Return the people of one model who were judged, as marks: in which category, and where.
+
+    No way at all is known only where points were listed or a proof was found; draws without a hit are a category of their own.
+    """
+    rows, claims = audit.rows[model], audit.claims(model)
+    counts, judged = rows.counts, ~rows.counts.is_law("none")
+    known = counts.is_law("exact") | counts.is_law("proved")
+    none, every = claims.extreme == "none", claims.extreme == "every"
+    empty = (~known) & (counts.hits == 0) & (counts.unresolved == 0)
+    verdict = claims.verdict
+    tests = {"none": none, "nohit": empty, "below": verdict == "below", "at": verdict == "at the threshold", "above": verdict == "above"}
+    names = np.select([np.asarray(test, dtype=bool) for test in tests.values()], [CATEGORIES.index(name) for name in tests], CATEGORIES.index("open"))
+    middle = np.where(np.isnan(claims.rho), (claims.low + claims.high) / 2, claims.rho)
+    return Marks(np.clip(middle, 0, 1)[judged], names.astype(np.int8)[judged], (none | empty)[judged], np.asarray(every, dtype=bool)[judged])
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the first screen shows of one model."""
+
+    kicker: str
+    headline: str
+    lede: list[str]
+    legend: list[dict[str, Any]]
+    strips: dict[str, str]  # SVG by medium
+    caption: str
+    harmed: int  # people on the side of the design's claim
+    people: int
+
+
+def answer(audit: Audit, model: str, nouns: Nouns, *, groups: str = "") -> Answer:
+    """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
+    found, marks = audit.summary(model), marks_of(audit, model)
+    judged, tau, harmed = len(marks.rho), audit.design.threshold, harmed_of(audit, model)
+    told = (_share(found, harmed, judged, model), _left_out(found, judged), _how(audit, found, judged), _lost(found), groups)
+    lede = [line for line in told if line] if judged else []
+    return Answer(
+        kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
+        headline=_headline(audit, model, marks, found, nouns), lede=lede, legend=_legend(marks, tau, judged) if judged else [],
+        strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
+        caption=_caption(audit, model, marks, nouns), harmed=harmed, people=judged,
+    )  # fmt: skip
+
+
+def harmed_of(audit: Audit, model: str) -> int:
+    """Return how many people have the verdict that the design's claim leads to; those without any way are below every threshold."""
+    claims, design = audit.claims(model), audit.design
+    if design.claim == "above":
+        return int((claims.verdict == "above").sum())
+    return int(((claims.verdict == "below") | (claims.extreme == "none")).sum())
+
+
+def _under(model: str, words: str) -> str:
+    """Return words with the model's name; nothing where it has none of its own."""
+    return "" if model == "model" else words.format(model)
+
+
+def _day(when: str) -> str:
+    """Return a date in words: 17 November 2026."""
+    day = datetime.fromisoformat(when)
+    return f"{day.day} {day:%B %Y}"
+
+
+def _axis(medium: str) -> str:
+    return "ρ: share of points that attain it" if medium == "phone" else "ρ: share of the points that a person can reach which attain the target"
+
+
+def _known(found: Summary) -> bool:
+    """Return whether nothing rests on draws."""
+    return not any(found.methods.get(how) for how in DRAWN)
+
+
+def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Nouns) -> str:
+    judged, design, target = len(marks.rho), audit.design, nouns.target(audit.info)
+    if not judged:
+        return _nobody(found, nouns)
+    if judged == 1:
+        return _one(audit, model, nouns)
+    whom, harmed, none = f"{judged:,} {nouns.people(judged)}", harmed_of(audit, model), marks.count("none")
+    have = _have(harmed) if _known(found) else f"{'was' if harmed == 1 else 'were'} found to have"
+    still = f"; {found.open_ways:,} {'is' if found.open_ways == 1 else 'are'} open" if found.open_ways else ""
+    if design.claim == "above":
+        every = f"; {found.every_way:,} cannot miss it" if found.every_way else ""
+        way = "a way" if design.threshold == 0 else f"more than {percent(design.threshold)} of their points at"
+        return f"{harmed:,} of {whom} {have} {way} {'to ' if design.threshold == 0 else ''}{target}{every}."
+    if none and (none == harmed or design.threshold == 0):
+        return f"{none:,} of {whom} {_have(none)} no way at all to {target}{still if design.threshold == 0 else ''}."
+    if harmed:
+        rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
+        return f"{harmed:,} of {whom} {have} almost no way to {target}{rest}."
+    if found.open_ways:
+        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {target}{still}."
+    open_ = marks.count("open")
+    undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ and design.threshold else ""
+    return f"All {whom} have a way to {target}{undecided}."
+
+
+def _have(n: int) -> str:
+    return "has" if n == 1 else "have"
+
+
+def _nobody(found: Summary, nouns: Nouns) -> str:
+    """Return why nobody was judged, and what to do."""
+    if not found.given:
+        return "Nobody was judged: no people were given."
+    if found.already == found.given:
+        return f"Nobody was judged: all {found.given:,} {nouns.people(found.given)} have the target already. Audit everybody with population “all”."
+    if not found.people:
+        return f"Nobody was judged: the population leaves none of {found.given:,} {nouns.people(found.given)}. Choose another population."
+    told = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in found.verdicts.items())
+    return f"Nobody was judged: of {found.people:,} {nouns.people(found.people)}, {told}. See the notes in the appendix."
+
+
+def _one(audit: Audit, model: str, nouns: Nouns) -> str:
+    rows = audit.of_model(model)
+    (row,) = rows[rows["method"] != "none"].to_dict(orient="records")
+    kind = "reachable points" if row["method"] == "exact" else "points that were drawn"
+    if row["method"] == "proved":
+        words = {"none": "no way at all", "every": "no way to miss it"}.get(row["extreme"], f"between {row['low']:.3g} and {row['high']:.3g} of all points")
+        return f"One person was judged. To {nouns.target(audit.info)} there is, by proof, {words}."
+    return f"One person was judged: {row['hits']:,} of {row['n']:,} {kind} {'attains' if row['hits'] == 1 else 'attain'} {nouns.target(audit.info)}."
+
+
+def _share(found: Summary, harmed: int, judged: int, model: str) -> str:
+    return f"That is {percent(harmed / judged)}{_under(model, ', under {}')}." if harmed and judged > 1 else ""
+
+
+def _left_out(found: Summary, judged: int) -> str:
+    """Return who is not among the people of the first sentence."""
+    told = []
+    if found.already and found.info["population"] == "outside":
+        told.append(f"{found.already:,} of {found.given:,} {_have(found.already)} the target already and {'is' if found.already == 1 else 'are'} left out.")
+    if found.people > judged:
+        why = ", ".join(word.replace("_", " ") for word in found.verdicts if word in STATUSES)
+        told.append(f"{found.people - judged:,} more could not be judged ({why}).")
+    return " ".join(told)
+
+
+def _how(audit: Audit, found: Summary, judged: int) -> str:
+    """Return on what the figure rests: every point, a proof, or draws with their error."""
+    if _known(found):
+        proved, counts = found.methods.get("proved", 0), audit.rows[found.model].counts
+        if found.between_ends or found.unresolved:
+            return found.sentences()[2] if found.share is not None else ""
+        if proved == judged:
+            return "This is proved from the model's structure, over every point that these people can reach."
+        some = f"{count(proved, 'person', 'people')} by proof, and for the others " if proved else ""
+        points = count(int(counts.n[counts.is_law("exact")].sum()), "point")
+        return f"The figure is exact: {some}all {points} that {'they' if proved else 'these people'} can reach were listed, and the model was asked about each."
+    if found.share is None:
+        return ""
+    share, side = found.share, f"are {found.design.claim} the threshold"
+    if found.design.threshold == 0:
+        return f"{found.asked:,} points were asked about. One hit shows a way; no number of draws shows that there is none."
+    ends = f"between {percent(share.low)} and {percent(share.high)} of these people {side}" if share.low < share.high else f"{percent(share.low)} {side}"
+    open_ = found.verdicts.get("inconclusive", 0)
+    undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
+    if found.approximate:
+        return f"{found.asked:,} points were asked about. Approximately {ends}{undecided}; no error rate is guaranteed, since points were drawn by a chain."
+    return f"{found.asked:,} points were asked about. With the error of every verdict allowed for, {ends} ({percent(1 - share.alpha)} confidence){undecided}."
+
+
+def _lost(found: Summary) -> str:
+    lost = found.unresolved
+    return f"{count(lost, 'point has', 'points have')} no answer; {'it is' if lost == 1 else 'they are'} counted against every claim." if lost else ""
+
+
+def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
+    """Return the categories that have people, with their counts: these add up to everybody."""
+    words: Mapping[str, str] = {
+        "none": "no way at all", "nohit": "no hit, not proved", "below": f"almost none, ρ under {tau:g}", "at": f"exactly {tau:g}", "open": "undecided",
+        "above": "some way" if tau == 0 else f"more than {tau:g}",
+    }  # fmt: skip
+    shown = [name for name in CATEGORIES if marks.count(name) or (name in ("below", "above") and tau > 0)]
+    return [
+        {
+            "swatch": f'<svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{mark(8, 8, name, 5.6)}</svg>', "count": marks.count(name),
+            "words": f"{words[name]} ({percent(marks.count(name) / judged, 0)})",
+        }
+        for name in shown
+    ]  # fmt: skip
+
+
+def _caption(audit: Audit, model: str, marks: Marks, nouns: Nouns) -> str:
+    unit, tau = unit_of(marks) if len(marks.rho) else 1, audit.design.threshold
+    each = f"One mark is one of {len(marks.rho):,} {nouns.people(len(marks.rho))}." if unit == 1 else f"One mark is {unit:,} people; numbers count everybody."
+    drawn = " It is estimated from draws." if not _known(audit.summary(model)) else ""
+    rule = f" “Almost no way” means ρ below the threshold {tau:g}." if tau > 0 and audit.design.claim == "below" else ""
+    unknown = np.isnan(audit.claims(model).rho) & ~audit.rows[model].counts.is_law("none")
+    lost = " A person whose ρ is known only between two ends stands in their middle." if unknown.any() else ""
+    who = _under(model, "{}") or "the model"
+    return f"{each} ρ (responsiveness) is the share of the points that a person can reach at which {who} gives the target.{drawn}{rule}{lost}"

@@ -1,0 +1,240 @@
+"""Four people in full: chosen by rule, each with a table of what decides, one sentence, and the least change that works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from budge.audit.recourse import in_full
+from budge.audit.result import Audit
+from budge.audit.sources import TableSource
+from budge.audit.summary import HOW, between
+from budge.errors import BudgeError
+from budge.interaction import InteractionModel
+from budge.report.figures.person import Reached, reached
+from budge.report.mosaic import Axis, Mosaic, axes_of, mosaic
+from budge.report.nouns import Nouns
+from budge.report.people import number, shown, steps
+from budge.report.words import percent
+
+__all__ = ["RULE", "cases"]
+
+MOST_LEVELS = 4  # merged levels that are named one by one
+
+_BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": ""}
+RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
+
+
+def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Nouns) -> list[dict[str, Any]]:
+    """Return what the report shows of the chosen people of one model; `moved` is what witnesses change, by row."""
+    return [_case(audit, model, at, kind, moved, nouns) for kind, at in _chosen(audit, model).items()]
+
+
+def _chosen(audit: Audit, model: str) -> dict[str, int]:
+    """Return rows by kind, from no way to almost every way; nobody twice."""
+    claims, counts = audit.claims(model), audit.rows[model].counts
+    judged, rho = ~counts.is_law("none"), claims.rho
+    none = np.flatnonzero(judged & (claims.extreme == "none"))
+    missed = np.flatnonzero(judged & (claims.extreme == "") & (counts.hits == 0) & (rho == 0))
+    inner = np.flatnonzero(judged & (rho > 0) & (rho < 1))
+    inner = inner[np.argsort(rho[inner], kind="stable")]
+    every = np.flatnonzero(judged & (rho == 1))
+    found: dict[str, int] = {}
+    if len(none):
+        found["No way at all"] = int(none[np.argmax(counts.n[none])])
+    elif len(missed):
+        found["No hit among the draws"] = int(missed[np.argmax(counts.n[missed])])
+    names = ("The narrowest way", "In the middle", "The widest way")
+    for kind, k in zip(names[::2] if len(inner) < 3 else names, (0, -1) if len(inner) < 3 else (0, len(inner) // 2, -1)):
+        if len(inner) and int(inner[k]) not in found.values():
+            found[kind] = int(inner[k])
+    if len(every) and len(found) < 4:
+        known = every[claims.extreme[every] == "every"]
+        found["Every way" if len(known) else "Nothing but hits among the draws"] = int((known if len(known) else every)[0])
+    return found
+
+
+def _case(audit: Audit, model: str, at: int, kind: str, moved: Mapping[int, Any], nouns: Nouns) -> dict[str, Any]:
+    rows = audit.rows[model]
+    label, row = rows.index[at], {str(k): v for k, v in audit.of_model(model).iloc[at].items()}
+    plan, moves = _plan(audit, label, model, nouns) if row["hits"] or row["rho"] == row["rho"] else None, steps(moved.get(at, ()))
+    view: dict[str, Any] = {
+        "kind": kind, "label": shown(label), "model": model, "prediction": shown(row["prediction"]), "say": _said(row), "plan": plan,
+        "moves": [(nouns.feature(f), a, b) for f, a, b in moves], "changed": [f for f, _, _ in moves], "proof": _proof(row), "table": None,
+        "caption": "", "needed": "",
+    }  # fmt: skip
+    context = audit.context
+    if context is None or not isinstance(context.source, TableSource) or not isinstance(context.im, InteractionModel):
+        return view
+    try:
+        points = reached(audit, label, model)
+    except BudgeError:  # a case without its table is still a case
+        return view
+    parts = [[points.names.index(name) for name in part.names] for part in context.im.parts]
+    whole = [f.type != "real" for f in context.im.features]
+    listed = points.exact and points.points == len(points.hit)
+    known = listed and not row["unresolved"]
+    axes = axes_of(points.values, points.start, parts, whole, listed=listed)
+    if not axes:
+        return view
+    made = mosaic(axes, points.hit, points.weights, None if plan is None else plan["point"], listed=known)
+    words = _Words(points, axes, nouns)
+    view["needed"] = _needed(points, axes, words) if known else ""
+    kind = "points" if points.exact else "draws"
+    view["table"] = _table(made, words, kind, weighted=points.weights.min() != points.weights.max()) if made.columns else None
+    view["caption"] = _caption(made, words, points, kind, listed=listed, known=known)
+    return view
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """Return one person's numbers in words."""
+    if row["method"] == "none":
+        return f"status {row['status']}"
+    lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
+    ends = f"between {number(row['low'])} and {number(row['high'])}"
+    equal = ". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else ""
+    if row["method"] == "proved":
+        known = number(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
+        return f"Responsiveness is {known}, proved from the model's structure over every reachable point{equal}"
+    if row["method"] == "exact":
+        told = f"{row['hits']:,} of {row['n']:,} reachable points {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ "
+        return told + (f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
+    seen = f"{row['hits']:,} of {row['n']:,} draws {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ is "
+    return seen + (f"about {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
+
+
+def _proof(row: Mapping[str, Any]) -> str:
+    """Return how it is known that there is no way; nothing where there may be one."""
+    if row["extreme"] != "none":
+        return "No draw attained the target. That is no proof that there is no way." if row["hits"] == 0 and row["method"] not in ("exact", "proved") else ""
+    if row["method"] == "exact":
+        return f"Proof: all {row['n']:,} points that this person can reach were listed, and the model was asked about each."
+    return "Proved from the model's structure: no point that this person can reach attains the target."
+
+
+def _plan(audit: Audit, label: Any, model: str, nouns: Nouns) -> dict[str, Any] | None:
+    """Return the least change that attains the target, where it is proved to be that."""
+    if audit.context is None or not isinstance(audit.context.source, TableSource) or audit.why_not(label, model=model):
+        return None
+    found = audit.recourse(label, model=model)
+    if not (len(found) and found.optimal):
+        return None
+    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
+    point = found.values[0] if len(found.values) else None
+    return {"moves": [(nouns.feature(str(f)), in_full(a), in_full(b)) for f, a, b in moves], "point": point, "how": HOW[found.method]}
+
+
+class _Words:
+    """Names of axes and of their levels."""
+
+    def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Nouns) -> None:
+        self.points, self.axes, self.nouns = points, axes, nouns
+
+    def axis(self, k: int) -> str:
+        return ", ".join(self.nouns.feature(self.points.names[j]) for j in self.axes[k].columns)
+
+    def axes_of(self, which: Iterable[int]) -> str:
+        return "; ".join(self.axis(k) for k in which)
+
+    def group(self, k: int, levels: Sequence[int]) -> str:
+        """Return the name of merged levels: one, a range of numbers, or a list of what has no order."""
+        axis = self.axes[k]
+        first, last = self.level(k, levels[0]), self.level(k, levels[-1])
+        if axis.ranges:
+            return f"{number(axis.levels[levels[0], 0])} to {number(axis.levels[levels[-1], 1])}"
+        if len(levels) == 1:
+            return first
+        if len(levels) == len(axis.levels):
+            return "any"
+        if len(levels) > 2 and len(axis.columns) == 1 and isinstance(self.value(k, levels[0]), Real):
+            return f"{first} to {last}"
+        if len(levels) > MOST_LEVELS:
+            return f"{len(levels):,} {'levels' if len(axis.columns) == 1 else 'combinations'}"
+        *rest, last = (self.level(k, level) for level in levels)
+        return f"{', '.join(rest)} or {last}"
+
+    def value(self, k: int, level: int) -> Any:
+        axis = self.axes[k]
+        return self.points.rows[self.points.names[axis.columns[0]]].iloc[int(np.flatnonzero(axis.at == level)[0])]
+
+    def level(self, k: int, level: int) -> str:
+        axis = self.axes[k]
+        if axis.ranges:
+            return f"{number(axis.levels[level, 0])} to {number(axis.levels[level, 1])}"
+        row = self.points.rows.iloc[int(np.flatnonzero(axis.at == level)[0])]
+        names = [self.points.names[j] for j in axis.columns]
+        if len(names) == 1:
+            return shown(row[names[0]])
+        values = axis.levels[level]
+        if set(np.unique(axis.levels).tolist()) <= {0.0, 1.0}:  # dummies: those that are on
+            return ", ".join(self.nouns.feature(name) for name, value in zip(names, values) if value) or "none of them"
+        return ", ".join(f"{self.nouns.feature(name)} {shown(row[name])}" for name in names)
+
+
+def _needed(points: Reached, axes: Sequence[Axis], words: _Words) -> str:
+    """Return what every point that attains the target has, and not every point."""
+    if points.hit.sum() < 2 or points.hit.all():
+        return ""
+    found = []
+    for k, axis in enumerate(axes):
+        levels = np.unique(axis.at[points.hit])
+        if len(levels) == 1 and len(np.unique(axis.at)) > 1:
+            found.append(f"{words.axis(k)}: {words.level(k, int(levels[0]))}")
+    return f"Every point that attains the target has {' and '.join(found)}." if found else ""
+
+
+def _table(made: Mosaic, words: _Words, kind: str, *, weighted: bool) -> list[list[dict[str, Any]]]:
+    """Return the rows of the table: heads of columns, then heads of rows and cells."""
+    across, down = made.across, made.down
+    lines: list[list[dict[str, Any]]] = []
+    for depth, k in enumerate(made.columns):
+        span = int(np.prod([len(made.groups[j]) for j in made.columns[depth + 1 :]], initial=1))
+        times = int(np.prod([len(made.groups[j]) for j in made.columns[:depth]], initial=1))
+        last = depth == len(made.columns) - 1
+        corner = [{"tag": "td", "cls": "corner", "text": "", "across": len(made.rows)}] if made.rows else []
+        names = [{"tag": "th", "cls": "axis", "text": words.axis(j), "scope": "col"} for j in made.rows]
+        lines.append([*corner, {"tag": "th", "cls": "axis", "text": words.axis(k), "across": len(across), "scope": "colgroup"}])
+        heads = [{"tag": "th", "text": words.group(k, group), "across": span, "scope": "col"} for _ in range(times) for group in made.groups[k]]
+        lines.append([*(names if last else corner), *heads])
+    for key in down:
+        line: list[dict[str, Any]] = []
+        for depth, k in enumerate(made.rows):
+            if all(v == 0 for v in key[depth + 1 :]):
+                high = int(np.prod([len(made.groups[j]) for j in made.rows[depth + 1 :]], initial=1))
+                line.append({"tag": "th", "text": words.group(k, made.groups[k][key[depth]]), "down": high, "scope": "row"})
+        lines.append(line + [_cell(made, (*key, *other), kind, weighted=weighted) for other in across])
+    return [[{**_BLANK, **cell} for cell in line] for line in lines]
+
+
+def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool) -> dict[str, Any]:
+    cell = made.cells.get(key)
+    if cell is None:
+        return {"tag": "td", "cls": "gone", "text": "–", "title": f"no {what}"}
+    hits = round(cell.hits * cell.points)
+    kind = "yes" if cell.hits >= 1 - 1e-12 else "no" if cell.hits <= 0 else f"mix f{min(max(round(10 * cell.hits), 1), 9)}"
+    share = percent(cell.hits, 0) if weighted else f"{hits:,}/{cell.points:,}"
+    text = f"{cell.points:,}" if kind == "yes" else "0" if kind == "no" else share
+    tags = [name for name, marked in (("now", cell.now), ("least", cell.least)) if marked]
+    told = f"{percent(cell.hits)} of {cell.points:,} {what}" if weighted else f"{hits:,} of {cell.points:,} {what}"
+    return {"tag": "td", "cls": " ".join([kind, *tags]), "text": text, "small": ", ".join(tags), "title": f"{told} attain the target"}
+
+
+def _caption(made: Mosaic, words: _Words, points: Reached, kind: str, *, listed: bool, known: bool) -> str:
+    """Return what the numbers are, and what is not shown; that something changes nothing only where every point has an answer (`known`)."""
+    moved = words.axes_of(range(len(words.axes)))
+    if not made.columns:
+        if known and not made.cut:
+            return f"Whatever these come to, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
+        return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
+    mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
+    told = f"Number: {kind} in the cell that attain the target{', of all in the cell where they differ' if mixed else ''}."
+    told += "" if listed or not points.exact else f" {len(points.hit):,} of the {points.points:,} points are in the table, chosen at random."
+    told += "" if known or not listed else " Points without an answer are counted as if they did not."
+    if not known:
+        return told + (f" Not shown: {words.axes_of((*made.idle, *made.cut))}." if made.idle or made.cut else "")
+    if made.idle:
+        told += f" Not shown, because it makes no difference once the others are fixed: {words.axes_of(made.idle)}."
+    return told + (f" Decides within a mixed cell, not shown for room: {words.axes_of(made.cut)}." if made.cut else "")

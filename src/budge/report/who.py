@@ -1,0 +1,157 @@
+"""Groups in a report: shares with intervals, the difference, and the sentence that states it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budge import stats
+from budge.audit.result import Audit
+from budge.report.figures.dots import Gap, GroupShare, dots, points
+from budge.report.figures.strip import WIDTHS
+from budge.report.nouns import Nouns
+from budge.report.words import percent
+
+__all__ = ["Groups", "groups_of"]
+
+MOST_DOTS = 8  # groups of a figure; a table shows more
+MOST_PAIRS = 45  # pairs of groups whose difference is listed
+NOISE = 12  # digits of a share; what differs beyond them is rounding
+
+
+@dataclass(frozen=True)
+class Groups:
+    """One column of groups under one model."""
+
+    column: str
+    model: str
+    heading: str
+    sentence: str  # for the answer; empty where there is nothing short to say
+    figures: dict[str, str]
+    caption: str
+    rows: list[dict[str, Any]]
+    pairs: list[dict[str, Any]]
+    more_pairs: int
+
+
+def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Nouns) -> Groups:
+    """Return the groups of a column: intervals hold together at this alpha."""
+    name = str(column if isinstance(column, str) else getattr(column, "name", None) or "group")
+    table = audit.by(column, model=model, alpha=alpha)
+    rows = _rows(audit, table, column, model, name, nouns)
+    side = audit.design.claim
+    own = table[table.index.get_level_values("verdict") == side].droplevel("verdict")
+    drawn = bool(audit.of_model(model)["method"].isin(("sample", "sequential", "weighted")).any())
+    exact = not drawn and bool((own["high"] - own["low"])[own["people"] > 0].abs().max() < 1e-12) if len(own) else False
+    shares = _shares(own, rows, alpha, exact=exact)
+    gap = _gap(shares, alpha, exact=exact) if len(shares) == 2 else None
+    words = _claim(audit)
+    figures = {}
+    if 1 < len(shares) <= MOST_DOTS:
+        figures = {medium: dots(shares, gap, medium, about=f"share with {words}") for medium in WIDTHS}
+    level, sure = percent(1 - audit.design.alpha), audit.summary(model).sure()  # of all columns together
+    pairs = _pairs(audit.differences(column, model=model, alpha=alpha), name, nouns)
+    return Groups(
+        column=name, model=model, heading=_heading(shares, gap, words, name, exact=exact, under=f"{model}: " if len(audit.models) > 1 else ""),
+        sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact), figures=figures,
+        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, pairs=pairs[:MOST_PAIRS], more_pairs=max(len(pairs) - MOST_PAIRS, 0),
+    )  # fmt: skip
+
+
+def _claim(audit: Audit) -> str:
+    design = audit.design
+    if design.claim == "above":
+        return "some way" if design.threshold == 0 else f"ρ above {design.threshold:g}"
+    return "no way at all" if design.threshold == 0 else "almost no way"
+
+
+def _rows(audit: Audit, table: pd.DataFrame, column: Any, model: str, name: str, nouns: Nouns) -> list[dict[str, Any]]:
+    """Return one row per group with both sides in it, and how many have no way at all."""
+    values = audit.group(column, model=model)
+    codes = values.astype(object).where(values.notna(), "missing").to_numpy()
+    none = pd.Series(np.asarray(audit.claims(model).extreme == "none")).groupby(codes, sort=False).sum()
+    found: dict[Any, dict[str, Any]] = {}
+    for row in table.reset_index().to_dict(orient="records"):
+        group = row["group"]
+        own = found.setdefault(
+            group, {"group": nouns.group(name, group), "people": int(row["people"]), "mean_rho": row["mean_rho"], "no_way": int(none.get(group, 0))}
+        )
+        own[str(row["verdict"])] = row | {"low": round(row["low"], NOISE), "high": round(row["high"], NOISE)}
+    return list(found.values())
+
+
+def _shares(own: pd.DataFrame, rows: list[dict[str, Any]], alpha: float, *, exact: bool) -> list[GroupShare]:
+    """Return the shares of groups that have people: known ones with the interval of a larger population, others with that of these people."""
+    found = []
+    several = max(int((own["people"] > 0).sum()), 1)
+    for row, (_, entry) in zip(rows, own.iterrows()):
+        people, count = int(entry["people"]), int(entry["count"])
+        if not people:
+            continue
+        low, high = stats.interval(count, people, alpha=alpha / several) if exact else (entry["low"], entry["high"])
+        found.append(GroupShare(row["group"], people, count, count / people, float(low), float(high)))
+    return found
+
+
+def _gap(shares: list[GroupShare], alpha: float, *, exact: bool) -> Gap:
+    """Return the larger share minus the smaller."""
+    first, second = sorted(shares, key=lambda group: -group.share)
+    if exact:
+        found = stats.difference(first.count, first.people, second.count, second.people, alpha=alpha)
+        return Gap(first.name, second.name, first.share - second.share, float(found.low), float(found.high), float(found.p_value))
+    low, high = round(first.low - second.high, NOISE), round(first.high - second.low, NOISE)
+    return Gap(first.name, second.name, first.share - second.share, low, high)
+
+
+def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str, *, exact: bool, under: str) -> str:
+    """Return the finding; `under` names the model where there are several."""
+    if not shares:
+        return f"{under}Nobody was judged in any group of {column}."
+    if len(shares) == 1:
+        return f"{under}All people who were judged are of one group: {shares[0].name}."
+    most, least = max(shares, key=lambda g: g.share), min(shares, key=lambda g: g.share)
+    if most.count * least.people == least.count * most.people:
+        return f"{under}The share with {words} is the same in {'both' if len(shares) == 2 else 'all'} groups{'' if exact else ', by verdicts'}."
+    told = f"{under}{percent(most.share, 0)} of {most.name} have {words}, and {percent(least.share, 0)} of {least.name}"
+    if gap is None:
+        return f"{under}By {column}, the share with {words} runs from {percent(least.share, 0)} ({least.name}) to {percent(most.share, 0)} ({most.name})."
+    if exact:
+        return f"{told}{'; in a larger population the difference may be nil' if gap.low <= 0 else ''}."
+    return f"{told}, by verdicts{'; no difference is shown' if gap.low <= 0 else ''}."
+
+
+def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exact: bool) -> str:
+    first, second = sorted(shares, key=lambda group: -group.share)
+    told = f"With {words}: {percent(first.share, 0)} of {first.name} and {percent(second.share, 0)} of {second.name}"
+    ends = f"{points(gap.low)} to {points(gap.high)}"
+    if exact:
+        nil = ", so it may be nil" if gap.low <= 0 <= gap.high else ""
+        return f"{told}, a difference of {points(gap.value)} points ({sure} {ends} for a population of which they are a random sample{nil})."
+    return f"{told}, by verdicts; the difference of these people lies between {points(gap.low)} and {points(gap.high)} points ({sure})."
+
+
+def _caption(shares: list[GroupShare], gap: Gap | None, sure: str, *, exact: bool) -> str:
+    if not shares:
+        return ""
+    if exact:
+        p = f"; p = {gap.p_value:.2g}" if gap is not None and gap.p_value is not None else ""
+        apart = f" The difference has its own interval (one exact region for both shares{p})." if gap is not None else ""
+        return (
+            "For these people the shares are exact. The intervals answer another question: what would hold for a population of which they are a random "
+            f"sample. Those of the groups hold together at {sure} (Clopper–Pearson).{apart}"
+        )
+    return f"A dot is the share of verdicts. The line holds the share of these people of whom it is true, whatever their verdicts ({sure})."
+
+
+def _pairs(rows: pd.DataFrame, column: str, nouns: Nouns) -> list[dict[str, Any]]:
+    """Return the differences between groups, those that are shown first, then the largest."""
+    rows = rows.round({"low": NOISE, "high": NOISE})
+    apart = (rows["low"] > 0) | (rows["high"] < 0)
+    order = rows.assign(apart=apart, size=rows["verdicts"].abs()).sort_values(["apart", "size"], ascending=False, kind="stable")
+    return [
+        {str(k): v for k, v in row.items()} | {"first": nouns.group(column, row["first"]), "second": nouns.group(column, row["second"])}
+        for row in order.to_dict(orient="records")
+    ]

@@ -1,0 +1,149 @@
+"""The cases of a report: tables of what decides, and what captions may claim."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from report_kit import Page, audited, unanswered
+
+import budge
+from budge import Feature, InteractionModel, constraints
+from budge.report.answer import answer, marks_of
+from budge.report.cases import _case, cases
+from budge.report.document import render
+from budge.report.figures.strip import strip
+from budge.report.mosaic import axes_of, mosaic
+from budge.report.nouns import Nouns
+
+PLAIN = Nouns()
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1), st.integers(0, 3))
+@settings(max_examples=150, deadline=None)
+def test_merged_levels_never_hide_a_difference(sizes: list[int], seed: int, kind: int) -> None:
+    rng = np.random.default_rng(seed)
+    grid = np.array(list(product(*(range(size) for size in sizes))), dtype=float)
+    order = rng.permutation(len(grid))[: rng.integers(1, len(grid) + 1)]  # rules leave some combinations out
+    hit = {0: grid[:, 0] >= 1, 1: grid.sum(axis=1) >= 2, 2: rng.random(len(grid)) < 0.5, 3: np.zeros(len(grid), bool)}[kind]
+    values, hit = grid[order], np.asarray(hit)[order]
+    parts = [[*range(len(sizes))]] if seed % 2 else [[k] for k in range(len(sizes))]
+    axes = axes_of(values, grid[0], parts, [True] * len(sizes), listed=True)
+    made = mosaic(axes, hit, np.full(len(hit), 1 / len(hit)))
+    assert {k for k, axis in enumerate(axes) if len(axis.levels) > 1} == {*made.rows, *made.columns, *made.idle, *made.cut}
+    assert sum(cell.points for cell in made.cells.values()) == len(hit) or not made.columns
+    shown = (*made.rows, *made.columns)
+    for i in range(len(hit)):  # the cell of a point states its outcome, unless an axis had no room
+        key = tuple(next(g for g, group in enumerate(made.groups[k]) if axes[k].at[i] in group) for k in shown)
+        if shown and not made.cut:
+            assert made.cells[key].hits == float(hit[i])
+        elif shown:
+            inside = np.all([np.isin(axes[k].at, made.groups[k][g]) for k, g in zip(shown, key)], axis=0)
+            assert made.cells[key].hits == pytest.approx(hit[inside].mean())
+            assert made.cells[key].points == inside.sum()
+    for k in made.idle if not made.cut else ():  # what is left out changes nothing
+        others = [j for j in range(len(axes)) if j != k]
+        seen: dict[tuple[int, ...], bool] = {}
+        for i in range(len(hit)):
+            key = tuple(int(axes[j].at[i]) for j in others)
+            assert seen.setdefault(key, bool(hit[i])) == bool(hit[i])
+
+
+def test_features_that_move_together_are_one_axis() -> None:
+    values = np.array([[0, 0, 5], [1, 0, 5], [1, 1, 5], [0, 0, 6], [1, 0, 6], [1, 1, 6]], dtype=float)  # a thermometer beside a number
+    axes = axes_of(values, values[0], [[0, 1], [2]], [True] * 3, listed=True)
+    assert [axis.columns for axis in axes] == [(0, 1), (2,)]
+    linked = np.array([[a + b, a, b] for a in range(3) for b in range(2)], dtype=float)  # the first follows from the others
+    axes = axes_of(linked, linked[0], [[0, 1, 2]], [True] * 3, listed=True)
+    assert [axis.columns for axis in axes] == [(1,), (2,)]
+
+
+def test_a_value_on_an_edge_is_in_one_cell() -> None:
+    values = np.arange(20.0)[:, None]
+    (axis,) = axes_of(values, values[0], [[0]], [False], listed=False)
+    for k in range(20):
+        made = mosaic([axis], values[:, 0] >= 10, np.full(20, 0.05), values[k], listed=False)
+        assert [key for key, cell in made.cells.items() if cell.least] == [(int(axis.at[k]),)]
+
+
+def said_of(model: Any, start: dict[str, int], *features: Feature, rules: Any = (), **more: Any) -> dict[str, Any]:
+    audit = budge.audit(model, pd.DataFrame([start]), InteractionModel(features, rules), target=1, **more)
+    (found,) = cases(audit, "model", {}, PLAIN)
+    return found
+
+
+def test_captions_claim_no_more_than_the_points_show() -> None:
+    many, few = Feature("k", "integer", bounds=(0, 49)), Feature("z", "integer", bounds=(0, 3))
+    found = said_of(lambda t: (t["k"] % 2).astype(int), {"k": 0}, many)
+    assert found["caption"] == "The points differ in k, with too many values for a table."
+    found = said_of(lambda t: ((t["k"] % 2 == 1) & (t["z"] < 3)).astype(int), {"k": 0, "z": 0}, many, few)
+    assert found["caption"].endswith("Decides within a mixed cell, not shown for room: k.")
+    must, keep = constraints.Rule("d == 1"), budge.Design(on_invalid="keep")
+    found = said_of(lambda t: (t["d"] == 1).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
+    assert found["kind"] == "Every way"
+    assert found["caption"] == "Whatever these come to, alone or together, every point attains the target: z."
+    found = said_of(lambda t: ((t["d"] == 1) & (t["z"] > 1)).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
+    assert "makes no difference" not in found["caption"]  # without the forced change nothing attains the target
+    found = said_of(lambda t: (t["b"] != 0.25).astype(int), {"b": 0.25}, Feature("b", "real", bounds=(0, 1)))
+    assert found["kind"] == "Nothing but hits among the draws"
+
+
+def test_levels_without_an_order_are_listed() -> None:
+    found = said_of(lambda t: t["c"].isin(["b", "c", "d"]).astype(int), {"c": "a"}, Feature("c", "category", levels=tuple("abcde")))
+    assert [cell["text"] for cell in found["table"][1]] == ["a", "b, c or d", "e"]
+    whole = Feature("a", "integer", bounds=(0, 9)), Feature("b", "integer", bounds=(0, 9))
+    found = said_of(lambda t: (t["a"] >= 8).astype(int), {"a": 0, "b": 0}, *whole, rules=[constraints.Rule("a + b <= 9")])
+    assert [cell["text"] for cell in found["table"][1]] == ["0 to 7", "8 or 9"]
+
+
+@pytest.mark.parametrize("method", ["exact", "sample"])
+def test_cases_are_chosen_by_rule_and_their_cells_are_the_points(method: str) -> None:
+    audit = audited(population="outside", method=method)
+    found = cases(audit, "model", {}, PLAIN)
+    table = audit.table
+    kinds = {case["kind"]: case for case in found}
+    inner = table[(table["rho"] > 0) & (table["rho"] < 1)]
+    assert table.loc[kinds["The narrowest way"]["label"], "rho"] == inner["rho"].min()
+    assert ("No way at all" in kinds) == bool((table["extreme"] == "none").any())
+    for case in found:
+        row = table.loc[case["label"]]
+        if case["table"] is None:
+            continue
+        cells = [cell for line in case["table"] for cell in line if cell["title"].endswith("attain the target")]
+        told = [tuple(int(v.replace(",", "")) for v in re.findall(r"[\d,]+", cell["title"])[:2]) for cell in cells]
+        assert sum(n for _, n in told) == row["n"]
+        assert sum(h for h, _ in told) == row["hits"]
+
+
+def test_a_listed_case_without_a_way_is_a_proof_and_a_drawn_one_is_none() -> None:
+    im = InteractionModel([Feature("a", "integer", bounds=(0, 9)), Feature("b", "real", bounds=(0, 1))])
+    X = pd.DataFrame({"a": [1, 2], "b": [0.5, 0.2]})
+    drawn = budge.audit(lambda t: np.zeros(len(t), int), X, im, target=1)
+    assert "no proof" in cases(drawn, "model", {}, PLAIN)[0]["proof"]
+    assert "no way at all" not in answer(drawn, "model", PLAIN).headline
+    assert "no hit" in strip(marks_of(drawn, "model"), 0.1, "screen", axis="ρ")
+    listed = budge.audit(lambda t: np.zeros(len(t), int), X, im.freeze("b"), target=1)
+    assert cases(listed, "model", {}, PLAIN)[0]["proof"].startswith("Proof: all 10 points")
+    assert answer(listed, "model", PLAIN).headline.startswith("2 of 2 people have no way at all")
+
+
+def test_missing_answers_are_not_taken_for_draws_or_misses() -> None:
+    audit = unanswered()
+    assert (audit.table["method"] == "exact").all()
+    text = " ".join(Page(render(audit)).text.split())
+    assert "Get the answers that are missing. 37 points have none." in text
+    for words in ("no draw attained", "Draw more points", "It is estimated from draws"):
+        assert words not in text
+    some = audit.table[audit.table["unresolved"] > 0]
+    assert len(some)
+    for label in some.index:
+        case = _case(audit, "model", audit.rows["model"].index.get_loc(label), "", {}, PLAIN)
+        assert case["needed"] == ""
+        assert "makes no difference" not in case["caption"]
+        assert "no point attains" not in case["caption"]
