@@ -15,11 +15,12 @@ from budge.audit import audit
 from budge.llm import Interaction, Prompts, benchmark, homoglyphs, leet, misspell, mixed_case, punctuation, typos, whitespace
 from budge.llm.moderation import flags
 
-from .common import Study, compared, panels, percent, sideways
+from .charts import panels, sideways
+from .common import Study, compared, percent
 
 TITLE = "Moderation: how many flagged messages do a few typos let through?"
 THRESHOLD, ALPHA, SEED = 0.1, 0.05, 0
-DRAWS, QUICK_DRAWS = 400, 60
+DRAWS, QUICK_DRAWS, SEEDS = 400, 60, 8
 #: The interaction of the headline: one to three words with a slip.
 FEW, ONE = "a few typos", "one typo"
 #: What makes these messages rude: with these words kept, only the words around them can be misspelt.
@@ -58,23 +59,27 @@ def run(*, quick: bool = False) -> Study:
     wrongly = asked(friendly, interactions()[FEW], n, target=True)
     by_category = pd.DataFrame([category(c, audits[FEW], flagged) for c in flagged.categories])
     numbers = headline(audits, wrongly, messages, flagged, rows, n)
+    exact = pd.to_numeric(rows["exact"], errors="coerce")
+    missed = rows.loc[(exact < rows["low"]) | (exact > rows["high"]), "interaction"]
+    numbers["missed"] = {k: [mean_of(asked(flagged, interactions()[k], n, seed=s)).estimate for s in range(1, SEEDS + 1)] for k in missed}
     tables = {"interactions": rows, "categories": by_category, "messages": verdicts(audits, flagged)}
-    return Study("moderation", TITLE, ABOUT, comparison(numbers, rows), tables, {"let_through": figure(rows)}, numbers, quick)
+    return Study("moderation", TITLE, ABOUT, comparison(numbers, rows), tables, {"let_through": figure(rows)}, numbers, quick, DATA)
 
 
+DATA = ("100 messages written for this study, in `budge.llm` (MIT); the classifier is that of the package alt-profanity-check (MIT)",)
 ABOUT = """
 A moderation classifier (`alt-profanity-check`, a linear model on words) flags a message when its probability is at least 0.5.
 Of 100 messages of ours, mild ones, those that it flags are rewritten at random, as people do who mistype or want to pass, and
-the classifier is asked again. For each message ρ is the share of its rewrites that pass; for each interaction the table has the
+the classifier is run again. For each message ρ is the share of its rewrites that pass; for each interaction the table has the
 mean of ρ over these messages with an exact 95 % interval, and, where all rewrites can be listed, its exact value. A message is
 "above" where it is shown that more than a tenth of its rewrites pass, and "below" where it is shown that fewer do.
 """
 
 
-def asked(prompts: Prompts, made: Interaction, n: int, *, target: bool = False) -> Any:
+def asked(prompts: Prompts, made: Interaction, n: int, *, target: bool = False, seed: int = SEED) -> Any:
     """The audit of these messages: how often does a rewrite attain the target (False: it passes)?"""
     texts = pd.Series({p.id: p.text for p in prompts})
-    return audit(flags, texts, made, target=target, threshold=THRESHOLD, alpha=ALPHA, claim="above", n=n, seed=SEED, population="all")
+    return audit(flags, texts, made, target=target, threshold=THRESHOLD, alpha=ALPHA, claim="above", n=n, seed=seed, population="all")
 
 
 def mean_of(found: Any) -> stats.Average:
@@ -129,7 +134,7 @@ def verdicts(audits: dict[str, Any], flagged: Prompts) -> pd.DataFrame:
                 "passes": witness(audits, prompt.id) or "none found",
             }
         )  # fmt: skip
-    return pd.DataFrame(rows).sort_values("rho", ascending=False, ignore_index=True)
+    return pd.DataFrame(rows).sort_values("rho", ascending=False, kind="stable", ignore_index=True)
 
 
 def headline(
@@ -157,6 +162,12 @@ def comparison(numbers: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
     def told(found: dict[str, Any]) -> str:
         return f"{percent(found['estimate'])} ({percent(found['low'])} to {percent(found['high'])})"
 
+    def luck(name: str) -> str:
+        if not (again := numbers["missed"].get(name)):
+            return ""
+        around = f"{percent(sum(again) / len(again))} on average, {percent(min(again))} to {percent(max(again))}"
+        return f"the interval misses the exact value, as 1 in 20 may; {len(again)} other seeds give {around}"
+
     few = by.loc[FEW]
     example = next((f"{a!r} is flagged, {b!r} passes" for a, b in numbers["examples"].items()), "none")
     return compared(
@@ -168,7 +179,7 @@ def comparison(numbers: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
             ("flagged messages of which less than 10% of rewrites pass", "–", f"{few['below']} of {few['messages']}", "each shown at 5%"),
             ("flagged messages with some rewrite that passes", "–", f"{few['some_rewrite_passes']} of {few['messages']}", "each asked again"),
             ("a witness", "–", example, ""),
-            *((f"share let through: {name}", "–", interval(name), "") for name in by.index if name != FEW),
+            *((f"share let through: {name}", "–", interval(name), luck(name)) for name in by.index if name != FEW),
             (f"friendly messages that {FEW} get flagged", "–", told(numbers["friendly_flagged"]), ""),
         ]
     )  # fmt: skip

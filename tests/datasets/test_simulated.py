@@ -104,6 +104,13 @@ def test_cohort_follows_the_structural_model() -> None:
     assert ranks[0, 1:] == pytest.approx(wanted, abs=0.05)
 
 
+def test_no_value_of_the_cohort_depends_on_the_last_bits_of_a_processor() -> None:
+    """Draws are keyed by values: a value that differs in its last bit is another patient with other draws."""
+    X = datasets.transplant_cohort(n=2000, seed=0).X
+    assert X["rinr_tbs"].tolist() == X["rinr_tbs"].round(2).tolist()
+    assert X["rinr_tbs"].nunique() > 100
+
+
 def test_simulated_record_keeps_the_papers_rules() -> None:
     X = datasets.simulate_rearrest_ny(n=3000, seed=2).X
     assert tuple(X.columns) == REARREST_NY_COLUMNS

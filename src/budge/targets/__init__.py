@@ -1,7 +1,7 @@
 """Targets (Ŷ): sets of outputs that count as a change, which may depend on the output before, f(x).
 
 A target is a frozen value. `hits` is its definition; the rest describes it, stores it and checks it against a model. Labels keep
-their types: 1, "1" and True are three labels.
+their types: 1, "1" and True are three labels. ``~target`` is its complement.
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from budge.errors import InputError
-from budge.targets.kinds import Closed, Different, Function, Interval, Labels, Relative, Target
+from budge.targets.kinds import Closed, Complement, Different, Function, Interval, Labels, Relative, Target
 from budge.targets.spelling import as_target, from_dict, parse_target
 
 __all__ = [
+    "Complement",
     "Different",
     "Function",
     "Interval",

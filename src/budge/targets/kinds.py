@@ -16,7 +16,7 @@ from budge.models.predictor import Predictor
 from budge.models.reading import as_array, kind_of, list_classes, plain, same_label, show_label
 from budge.targets.outputs import Array, Hits, kinds_of, number, scores_of, start_of, takes_two, tolerance
 
-__all__ = ["Closed", "Different", "Function", "Interval", "Labels", "Relative", "Target"]
+__all__ = ["Closed", "Complement", "Different", "Function", "Interval", "Labels", "Relative", "Target"]
 
 Closed = Literal["both", "left", "right", "neither"]
 
@@ -42,8 +42,62 @@ class Target(ABC):
         """What keeps a model from ever being judged by this target."""
         return []
 
+    def __invert__(self) -> Target:
+        """Return the complement: every output that is not in this target."""
+        return Complement(self)
+
     def __str__(self) -> str:
         return self.describe()
+
+
+@dataclass(frozen=True)
+class Complement(Target):
+    """The output is not in the other target; a tie that the other leaves out is in this one."""
+
+    of: Target
+    kind: ClassVar[str] = "complement"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.of, Target) or isinstance(self.of, Complement):
+            raise InputError("a complement is made of a plain target", where="target", got=self.of, remedy="write ~target")
+
+    def __invert__(self) -> Target:
+        """Return the target itself: the complement of a complement."""
+        return self.of
+
+    def hits(self, outputs: Array, before: Array | None = None) -> Hits:
+        """Which outputs the other target leaves out; a missing output is in neither, nor is one that is compared with a missing one."""
+        missing = pd.isna(outputs)
+        if before is not None and isinstance(self.of, Relative | Different):
+            missing = missing | pd.isna(start_of(outputs, before))
+        return np.asarray(~self.of.hits(outputs, before) & ~missing, dtype=np.bool_)
+
+    def describe(self) -> str:
+        """The sentence, negated."""
+        of = self.of
+        if isinstance(of, Interval) and math.isfinite(of.low) and math.isfinite(of.high):  # "not" before "and" would read as half of it
+            low = f"below {of.low:g}" if of.closed in ("both", "left") else f"at most {of.low:g}"
+            high = f"above {of.high:g}" if of.closed in ("both", "right") else f"at least {of.high:g}"
+            return f"is {low} or {high}"
+        verb, rest = self.of.describe().split(" ", 1)
+        return f"is not {rest}" if verb == "is" else f"does not satisfy {rest}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record."""
+        return {"kind": self.kind, "of": self.of.to_dict()}
+
+    def check(self, predictor: Predictor) -> list[Problem]:
+        """What keeps the other target from a judgement keeps its complement from one, but for what no output can attain: all attain its complement."""
+        known, ends = predictor.classes, predictor.bounds
+        if isinstance(self.of, Labels) and known and all(any(same_label(c, v) for v in self.of.values) for c in known):
+            what = f"no output of {predictor.name} can lie in the target: it leaves out every class"
+            return [Problem("target", what, remedy=f"its classes are {list_classes(known)}")]
+        if isinstance(self.of, Interval) and predictor.output != "label" and ends is not None:
+            if self.of.hits(np.array(ends, dtype=float)).all():
+                what = f"no score of {predictor.name} can lie in the target: they lie between {ends[0]:g} and {ends[1]:g}"
+                return [Problem("target", what, got=self.describe())]
+            return []
+        return self.of.check(predictor)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pandas as pd
 
 from budge.errors import InputError, ModelError, nearest
 from budge.models.reading import list_classes, plain, same_label
-from budge.targets.kinds import Closed, Different, Function, Interval, Labels, Relative, Target
+from budge.targets.kinds import Closed, Complement, Different, Function, Interval, Labels, Relative, Target
 
 __all__ = ["as_target", "from_dict", "parse_target"]
 
@@ -31,7 +31,9 @@ def as_target(value: object, *, classes: Iterable[object] | None = None) -> Targ
     ----------
     value
         A target; a label; a list of labels; a function; or one of the texts ``lower``, ``lower by 0.1``, ``higher``,
-        ``different``, ``score >= 0.7``, ``0.3 <= score < 0.7``. Any other text is a label, and so is one of the `classes`.
+        ``different``, ``score >= 0.7``, ``0.3 <= score < 0.7``, and ``not`` before one of these
+        (``not lower``) or, with `classes`, before what `parse_target` reads (``not 1``). Any other text is a label, and so is
+        one of the `classes`.
     classes
         The labels that the model knows.
 
@@ -43,8 +45,12 @@ def as_target(value: object, *, classes: Iterable[object] | None = None) -> Targ
     if isinstance(value, Target):
         return value
     if isinstance(value, str):
-        known = any(same_label(value, c) for c in classes or ())
-        return (None if known else _spelled(value)) or Labels((value,))
+        known = list(classes or ())
+        if any(same_label(value, c) for c in known):
+            return Labels((value,))
+        if known and value.startswith("not "):
+            return parse_target(value, classes=known)
+        return _spelled(value) or Labels((value,))
     if isinstance(value, list | tuple | set | frozenset | np.ndarray | pd.Series | range):
         return Labels(tuple(sorted(value, key=repr) if isinstance(value, set | frozenset) else value))
     if callable(value):
@@ -56,7 +62,8 @@ def parse_target(text: str, *, classes: Iterable[object] | None = None) -> Targe
     """A target from a text of the command line, where 1 and "1" are written alike.
 
     With `classes`, a text stands for the class that is written so. Without, a whole text that is a JSON number or ``true`` or
-    ``false`` is that value, one in quotes is the text inside, and any other is a label as it is. Commas separate several.
+    ``false`` is that value, one in quotes is the text inside, and any other is a label as it is. Commas separate several. With
+    `classes`, ``not 1`` and ``not 1, 2`` are every other class.
 
     Examples
     --------
@@ -71,6 +78,8 @@ def parse_target(text: str, *, classes: Iterable[object] | None = None) -> Targe
         spelled = _spelled(text)
         if spelled is not None:
             return spelled
+        if known is not None and text.startswith("not ") and not any(str(c) == text.split(",")[0].strip() for c in known):
+            return ~parse_target(text[4:], classes=known)
     pieces = [text] if known is not None and any(str(c) == text for c in known) else [piece.strip() for piece in text.split(",")]
     return Labels(tuple(_label(piece, known) for piece in pieces))
 
@@ -90,6 +99,7 @@ def from_dict(record: Mapping[str, Any]) -> Target:
         ),
         "relative": Relative,
         "different": Different,
+        "complement": lambda of: Complement(from_dict(of)),
     }
     kind = record.get("kind")
     if kind not in makers:
@@ -103,6 +113,8 @@ def from_dict(record: Mapping[str, Any]) -> Target:
 def _spelled(text: str) -> Target | None:
     """The target that a text spells out, or None if it is no more than a text."""
     text = text.strip()
+    if text.startswith("not ") and (inner := _spelled(text[4:])) is not None:
+        return ~inner
     if text == "different":
         return Different()
     if found := _RELATIVE.fullmatch(text):
