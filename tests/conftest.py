@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import signal
 
+import hypothesis
+
+# No test depends on the wall clock: a busy machine is no failure.
+hypothesis.settings.register_profile("calm", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("calm")
+
 # A shell that starts the tests in the background tells them to ignore Ctrl-C, and programs that they start inherit that. Tests
 # of interruption need the ordinary answer.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

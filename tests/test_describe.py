@@ -124,3 +124,10 @@ def test_every_study_has_a_table() -> None:
         assert len(description.constraints) == len(im.constraints)
         joint = {int(n) for row in description.rows for n in row[6].split(", ") if n}
         assert joint == set(range(1, len(im.constraints) + 1))
+
+
+def test_a_feature_in_very_many_constraints_does_not_widen_the_table() -> None:
+    im = budge.InteractionModel({f"f{i}": {"type": "binary"} for i in range(40)}, [budge.constraints.Rule("f0 + f1 <= 1")] * 500)
+    rows = str(im.describe()).splitlines()[1:42]
+    assert "1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, … (500 in all)" in rows[1]
+    assert max(map(len, rows)) < 120

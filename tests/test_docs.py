@@ -25,7 +25,7 @@ FENCE = re.compile(r"^(?P<indent>[ ]*)(?P<fence>`{3,})python[^\S\n]*\n(?P<body>.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 #: Import names of the optional packages: absent ones skip, any other missing module is a failure.
 OPTIONAL = {"sklearn", "skops", "xgboost", "lightgbm", "onnxruntime", "skl2onnx", "onnx", "torch", "pyarrow", "polars"}
-OPTIONAL |= {"matplotlib", "statsmodels"}
+OPTIONAL |= {"matplotlib", "statsmodels", "inspect_ai", "openai", "starlette", "uvicorn", "dask", "ray", "catboost", "pooch"}
 
 
 def blocks(text: str) -> list[tuple[int, str]]:
@@ -131,3 +131,15 @@ def test_only_a_missing_extra_is_excused() -> None:
     assert skip_reason(ModuleNotFoundError("no", name="sklearn.linear_model"))
     assert skip_reason(ModuleNotFoundError("no", name="budge.nowhere")) is None
     assert skip_reason(ValueError("no")) is None
+
+
+def test_every_name_that_the_papers_terms_are_given_is_used_in_a_line_that_runs() -> None:
+    """Names in the tables of docs/paper.md (`stress.drop`, `on_exceed="reject"`, `claim="above"` …) occur in its code."""
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    code = "\n".join(re.findall(r"```python\n(.*?)```", page, flags=re.S))
+    rows = [line for line in page.splitlines() if line.startswith("| ") and not line.startswith("| in the paper")]
+    terms = [term for row in rows for term in re.findall(r"`([^`]+)`", row)]
+    assert len(rows) > 40
+    short = [re.sub(r"\([^=()]*\)|[{(].*", "", term) if '="' not in term else term for term in terms]  # without names of parameters
+    missing = [term for term in short if not all(re.search(rf"\b{name}\b", code) for name in re.findall(r"[A-Za-z_]{3,}", term))]
+    assert missing == []

@@ -7,11 +7,12 @@ of the joint constraints that it is in, and its part. Below it the constraints a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from budge.errors import printable
+from budge.errors import in_lines, printable
 from budge.features import Feature
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Description"]
 
+MOST_LISTED = 12  # constraints of one feature: the widest cell is the width of its column
 _SIGNS = {"increase": "+", "decrease": "−", None: ""}
 _HEADER = ("Name", "Type", "LB", "UB", "Actionable", "Sign", "Joint constraints", "Part")
 _LATEX = {
@@ -67,7 +69,8 @@ class Description:
         """The table's cells, one row a feature."""
         im = self.model
         part = {name: i for i, names in enumerate(im.partition, 1) for name in names}
-        return tuple((*_own(f), ", ".join(map(str, self._joint(f.name))), str(part[f.name])) for f in im.features)
+        joint = self._joint()
+        return tuple((*_own(f), _listed(joint.get(f.name, ())), str(part[f.name])) for f in im.features)
 
     @property
     def constraints(self) -> tuple[str, ...]:
@@ -82,8 +85,13 @@ class Description:
         )
         return (*shared, *(e.describe() for e in self.model.effects))
 
-    def _joint(self, name: str) -> list[int]:
-        return [i for i, c in enumerate(self.model.constraints, 1) if name in c.scope]
+    def _joint(self) -> dict[str, list[int]]:
+        """Return the numbers of the constraints that each feature is in."""
+        found: dict[str, list[int]] = {}
+        for i, c in enumerate(self.model.constraints, 1):
+            for name in dict.fromkeys(c.scope):
+                found.setdefault(name, []).append(i)
+        return found
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a DataFrame: bounds as numbers, joint constraints as lists of numbers."""
@@ -91,28 +99,28 @@ class Description:
 
         im = self.model
         part = {name: i for i, names in enumerate(im.partition, 1) for name in names}
-        records = []
+        joint, records = self._joint(), []
         for f in im.features:
             low, high = f.range if f.type not in ("category", "fixed") else (math.nan, math.nan)
             levels = list(f.levels) if f.levels is not None else None
             sign = {"increase": 1, "decrease": -1}.get(f.direction or "", 0)
-            records.append((f.name, f.type, low, high, levels, f.actionable, sign, self._joint(f.name), part[f.name]))
+            records.append((f.name, f.type, low, high, levels, f.actionable, sign, joint.get(f.name, []), part[f.name]))
         return pd.DataFrame(
             records, columns=["name", "type", "lower", "upper", "levels", "actionable", "sign", "joint_constraints", "part"]
         )
 
     def __str__(self) -> str:
-        cells = [_HEADER, *(tuple(printable(cell) for cell in row) for row in self.rows)]
+        cells = [_HEADER, *(tuple(in_lines([cell]) for cell in row) for row in self.rows)]
         wide = [max(len(row[j]) for row in cells) for j in range(len(_HEADER))]
         right = {2, 3}
-        lines = [printable(self.title)]
+        lines = [self.title]
         lines += [
             "  ".join(c.rjust(w) if j in right else c.ljust(w) for j, (c, w) in enumerate(zip(row, wide))).rstrip()
             for row in cells
         ]
         for head, sentences in self._lists():
-            lines += [head, *(f"  {i}. {printable(s)}" for i, s in enumerate(sentences, 1))]
-        return "\n".join(lines)
+            lines += [head, *(f"  {i}. {s}" for i, s in enumerate(sentences, 1))]
+        return in_lines(lines)
 
     def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
         warned = tuple(str(problem) for problem in self.model.warnings)
@@ -177,3 +185,8 @@ def _count(n: int, noun: str) -> str:
 
 def _latex(text: str) -> str:
     return "".join(_LATEX.get(c, c) for c in printable(text))
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    some = ", ".join(map(str, numbers[:MOST_LISTED]))
+    return some if len(numbers) <= MOST_LISTED else f"{some}, … ({len(numbers):,} in all)"

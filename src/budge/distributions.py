@@ -7,7 +7,7 @@ feasible and normalised there. A value without weight is never reached.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -89,7 +89,8 @@ class Distribution:
         if feature_type == "real" and self.kind == "weights":
             found.append(Problem(where, "weights are for values that can be listed", feature_type, "use empirical"))
         if feature_type == "category":
-            odd = [v for v in self.values if v not in (levels or ())]
+            known = {level for level in levels or () if isinstance(level, Hashable)}
+            odd = [v for v in self.values if v not in known]
             if odd:
                 found.append(
                     Problem(where, "names a level that is not declared", odd[0], nearest(odd[0], map(str, levels or ())))
@@ -107,7 +108,8 @@ class Distribution:
 
     def table(self, levels: tuple[Any, ...] | None) -> tuple[FloatArray, FloatArray]:
         """Listed values (categories as positions) and their weights, sorted by value; for the two listing kinds."""
-        coded = [float(levels.index(v)) if levels is not None else float(v) for v in self.values]
+        codes = {level: i for i, level in reversed(list(enumerate(levels or ())))}
+        coded = [float(codes[v]) if levels is not None else float(v) for v in self.values]
         raw = np.asarray(self.weights if self.kind == "weights" else np.ones(len(coded)), dtype=float)
         values, inverse = np.unique(np.asarray(coded), return_inverse=True)
         return np.asarray(values, dtype=float), np.asarray(np.bincount(inverse.ravel(), weights=raw, minlength=len(values)), dtype=float)

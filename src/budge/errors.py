@@ -30,9 +30,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import islice, pairwise
 from typing import ClassVar, Self
 
 __all__ = [
+    "MOST_PROBLEMS",
     "BudgeError",
     "DataError",
     "DesignError",
@@ -56,6 +58,8 @@ __all__ = [
 ]
 
 _UNSET = object()
+MOST_PROBLEMS = 50  #: problems of a spec that are collected; the others show once these are mended
+MOST_NAMES, CLOSEST, LONGEST_WORD = 10_000, 10, 60  #: names that a hint is looked for among, names compared by letters, and their length
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,7 @@ class Problem:
         got = "" if self.got is _UNSET else f" (got {shorten(self.got)})"
         place = f"{self.where}: " if self.where else ""
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return printable(f"{place}{self.what}{got}{remedy}")
+        return in_lines([f"{place}{self.what}{got}{remedy}"])
 
     def to_dict(self) -> dict[str, object]:
         """The record of the problem, for ``--json``."""
@@ -210,8 +214,8 @@ def nearest(word: object, known: Iterable[str]) -> str:
     >>> nearest("thermometr", ["thermometer", "one_hot"])
     "did you mean 'thermometer'?"
     """
-    names = [str(name) for name in known]
-    close = get_close_matches(str(word), names, n=1, cutoff=0.6)
+    names = [str(name) for name in islice(known, MOST_NAMES)]
+    close = get_close_matches(str(word), _alike(str(word), names), n=1, cutoff=0.6) if len(str(word)) <= LONGEST_WORD else []
     if close:
         return f"did you mean {close[0]!r}?"
     if not names:
@@ -220,12 +224,29 @@ def nearest(word: object, known: Iterable[str]) -> str:
     return f"known: {listed}"
 
 
+def _alike(word: str, names: list[str]) -> list[str]:
+    """Return the few names that share most pairs of letters with the word, so that few are compared letter by letter."""
+    if len(names) <= CLOSEST:
+        return [name for name in names if len(name) <= LONGEST_WORD]
+    pairs: set[tuple[str, str]] = set(pairwise(word))
+    shared = [(len(pairs.intersection(pairwise(name))), name) for name in names if abs(len(name) - len(word)) <= len(word) // 2 + 2]
+    return [name for _, name in sorted(shared, key=lambda one: -one[0])[:CLOSEST]]
+
+
 def shorten(value: object, limit: int = 120) -> str:
-    """The value as Python would write it, cut to a readable length."""
-    text = repr(value)
+    """The value as Python would write it, cut to a readable length; its type where it cannot be written."""
+    try:
+        text = str.__str__(repr(value))
+    except Exception:  # values of others may raise anything
+        text = f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def printable(text: str) -> str:
     """The text without control characters, so that a name cannot steer a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
+
+
+def in_lines(lines: Iterable[str]) -> str:
+    """The lines one below the other, so that a name can neither steer a terminal nor begin a line of its own."""
+    return "\n".join(printable(line).replace("\n", "\\n") for line in lines)

@@ -6,28 +6,50 @@ numbers once (all problems at once, each with its row and column), and points ar
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.errors import DataError, Problem, nearest
+from budge.errors import DataError, MissingDependencyError, Problem, nearest
 from budge.features import LARGEST_WHOLE, Feature
+from budge.footers import footer_of, groups_of
 from budge.origins import from_native, keep_origin
+from budge.stored import open_regular
 
-__all__ = ["Coding", "level_key", "one_row", "table"]
+__all__ = ["Coding", "check_labels", "level_key", "one_row", "read_parquet", "table"]
 
 FloatArray = npt.NDArray[np.float64]
+MOST_VALUES, VALUES_A_BYTE = 100_000_000, 1000  # of a Parquet file: equal values are written once with their number
 
 
 @cache
 def _keep_memory() -> None:
     """Make and free one large array: from then on glibc keeps memory of this size for the next table, where it returned it to the system."""
     np.empty(31 << 20, dtype=np.uint8)
+
+
+def read_parquet(path: Path) -> pd.DataFrame:
+    """Return the table of a Parquet file; what it states of itself is compared with its size before it is read."""
+    with open_regular(path, sys.maxsize, remedy="look at its name and folder", follow=True) as file:
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError as error:
+            raise MissingDependencyError("Parquet needs pyarrow", where=str(path), remedy="pip install 'budge[parquet]'") from error
+        try:
+            values, size = sum(column.values for group in groups_of(footer_of(file)) for column in group.columns), file.seek(0, 2)
+            if values > max(MOST_VALUES, VALUES_A_BYTE * size):
+                raise ValueError(f"it states {values:,} values in {size:,} bytes")
+            file.seek(0)
+            return pd.read_parquet(file)
+        except Exception as error:  # pyarrow raises errors of any type for a damaged file
+            raise DataError(f"cannot be read: {error}", where=str(path)) from error
 
 
 def table(X: Any) -> pd.DataFrame:
@@ -58,12 +80,20 @@ def table(X: Any) -> pd.DataFrame:
         raise DataError("the table has no columns")
     if len(frame) == 0:
         raise DataError("the table has no rows")
+    check_labels(frame.index)
     if frame.index.has_duplicates:
         label = frame.index[frame.index.duplicated()][0]
         raise DataError(
             "the index has a label twice, so people cannot be told apart", got=label, remedy="use X.reset_index(drop=True)"
         )
     return frame
+
+
+def check_labels(labels: pd.Index) -> None:
+    """Raise an error where somebody has no label: nobody could ask for them by name."""
+    if labels.nlevels == 1 and labels.hasnans:
+        where = f"row {int(np.flatnonzero(labels.isna())[0])}"
+        raise DataError("somebody has no label", where=where, remedy="fill the column of labels, or use another one")
 
 
 def one_row(x: Any, names: Sequence[str] = ()) -> pd.DataFrame:
@@ -144,7 +174,7 @@ class Coding:
         matrix = like.to_numpy() if len(set(kinds)) == 1 and _is_plain(kinds[0]) else None  # read at once, not column by column
         for j, (label, kind) in enumerate(zip(like.columns, kinds)):
             if isinstance(label, str) and label in moved:
-                dtype = _plain(features[label], moved[label], kind)
+                dtype = _plain(features[label], moved[label], kind, drawn=times is not None)
                 if dtype is None:
                     columns[label] = _write(features[label], moved[label], like[label])
                 else:
@@ -268,7 +298,7 @@ def level_key(level: Any) -> Any:
     if isinstance(level, bool | np.bool_):
         return ("bool", bool(level))
     if isinstance(level, int | float | np.number):
-        return ("number", float(level))
+        return ("number", level.item() if isinstance(level, np.number) else level)  # not as a float: 2^53 and 2^53 + 1 are two levels
     return ("text", str(level)) if isinstance(level, str) else ("other", None)
 
 
@@ -285,13 +315,15 @@ def _is_plain(kind: Any) -> bool:
     return isinstance(kind, np.dtype) and kind.kind in "biuf"
 
 
-def _plain(feature: Feature, values: FloatArray, dtype: Any) -> np.dtype[Any] | None:
+def _plain(feature: Feature, values: FloatArray, dtype: Any, drawn: bool) -> np.dtype[Any] | None:
     """The type as which numbers are written where a plain cast will do: what most columns are."""
     if feature.levels is not None or not isinstance(dtype, np.dtype) or not len(values):
         return None
     if dtype.kind == "f":
         return dtype
     if dtype.kind in "iu" and feature.type != "real":
+        if drawn and dtype == np.int64 and feature.missing == "error" and max(map(abs, feature.range)) <= LARGEST_WHOLE:
+            return dtype  # a start is within 2^53 and so are its draws: there is nothing to look for
         span: Any = np.iinfo(dtype.name)
         return dtype if span.min <= values.min() and values.max() <= span.max else None
     return None
@@ -300,6 +332,21 @@ def _plain(feature: Feature, values: FloatArray, dtype: Any) -> np.dtype[Any] | 
 def _marker(column: pd.Series) -> Any:
     """What the caller's column holds where a value is missing: None, NaN or NA."""
     return column[column.isna()].iloc[0]
+
+
+def _type_of_levels(levels: Sequence[Any], dtype: Any) -> Any:
+    """Return the column's type if it holds every level as it is (2.5 among whole numbers would become 2), else float or object."""
+    kind: Any
+    for kind in (dtype, np.dtype(float)):
+        try:
+            held = pd.array(list(levels), dtype=kind)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if kind is dtype and getattr(kind, "kind", "O") == "f" and not any(isinstance(v, str | bool) for v in levels):
+            return kind  # as exact as the column is
+        if all(level_key(a) == level_key(b) for a, b in zip(held, levels)):
+            return kind
+    return object
 
 
 def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
@@ -313,13 +360,13 @@ def _write(feature: Feature, values: FloatArray, column: pd.Series) -> Any:
             known += [v for v in feature.levels if v not in known]
             place = np.array([*(known.index(v) for v in feature.levels), -1], dtype=np.min_scalar_type(-len(known)))  # the last is for what is missing
             return pd.Categorical.from_codes(place[codes], categories=known, ordered=dtype.ordered, validate=False)  # type: ignore[call-overload]
-        spelled: Any = dtype
+        spelled: Any = _type_of_levels(feature.levels, dtype)
         return pd.array(list(feature.levels), dtype=spelled).take(codes, allow_fill=True)
     if feature.levels is not None:
         labels = np.array(feature.levels, dtype=object)[np.where(gone, 0, values).astype(int)]
         if gone.any():
             labels[gone] = _marker(column)
-        return labels.astype(dtype) if dtype.kind in "biufUS" and not gone.any() else labels
+        return labels.astype(_type_of_levels(feature.levels, dtype)) if dtype.kind in "biufUS" and not gone.any() else labels
     if isinstance(dtype, pd.CategoricalDtype):
         whole = values.astype(np.int64) if feature.discrete and not gone.any() else values
         return pd.Categorical(whole, categories=np.union1d(np.asarray(dtype.categories), whole), ordered=dtype.ordered)

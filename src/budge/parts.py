@@ -243,16 +243,21 @@ def partition(
     members: dict[str, list[Feature]] = {}
     for feature in features:
         members.setdefault(groups[feature.name], []).append(feature)
+    of_group: dict[str, list[Constraint]] = {}
+    linked: dict[str, list[DirectionalLinkage]] = {}
+    for constraint in constraints:
+        of_group.setdefault(groups[constraint.scope[0]], []).append(constraint)
+        if isinstance(constraint, DirectionalLinkage):
+            for name in constraint.targets:
+                linked.setdefault(name, []).append(constraint)
+    acts: dict[str, list[Effect]] = {}
+    for effect in effects:
+        acts.setdefault(groups[effect.feature], []).append(effect)
     parts = []
-    for group in members.values():
-        names = {f.name for f in group}
-        own = [c for c in constraints if c.scope[0] in names]
-        links = {
-            f.name: tuple(c for c in own if isinstance(c, DirectionalLinkage) and f.name in c.targets)
-            for f in group
-            if any(isinstance(c, DirectionalLinkage) and f.name in c.targets for c in own)
-        }
-        acting = tuple(e for e in effects if e.feature in names)
+    for root, group in members.items():
+        own = of_group.get(root, [])
+        links = {f.name: tuple(linked[f.name]) for f in group if f.name in linked}
+        acting = tuple(acts.get(root, ()))
         used = {owner[n] for e in acting for layer, n in e.parents if layer == "latent" and n in owner}
         parts.append(
             Part(
@@ -260,7 +265,7 @@ def partition(
                 constraints=tuple(c for c in own if not isinstance(c, DirectionalLinkage)),
                 links=links,
                 effects=acting,
-                latent=tuple(shared for shared in latent if shared.name in used),
+                latent=tuple(shared for shared in latent if shared.name in used) if used else (),
             )
         )
     return tuple(parts)

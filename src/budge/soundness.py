@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from budge.constraints import Constraint, DirectionalLinkage, IfThen, Rule, Switch
 from budge.effects import Effect, Latent, effect_problems
-from budge.errors import Problem
+from budge.errors import MOST_PROBLEMS, Problem
 from budge.expressions import Expression, Var
 from budge.features import Feature, look_alikes
 from budge.parts import Part, link_cycle, partition
@@ -28,20 +29,24 @@ def model_problems(
     if measure not in ("configuration", "volume"):
         found.append(Problem("measure", "must be configuration or volume", measure))
     names = [f.name for f in features]
-    for name in dict.fromkeys(n for n in names if names.count(n) > 1):
-        found.append(Problem(f"features.{name}", "is declared twice", name))
+    for name, times in Counter(names).items():
+        if times > 1:
+            found.append(Problem(f"features.{name}", "is declared twice", name))
     for feature in features:
         found += feature.problems()
     found += look_alikes(names)
     by_name = {f.name: f for f in features}
     for i, constraint in enumerate(constraints):
+        if len(found) > MOST_PROBLEMS:
+            break
         place = f"constraints[{i}].{constraint.kind}"
         for p in constraint.problems(by_name):
             found.append(Problem(f"{place}.{p.where}" if p.where else place, p.what, p.got, p.remedy, p.severity))
-    found += effect_problems(effects, latent, by_name)
+    if len(found) <= MOST_PROBLEMS:
+        found += effect_problems(effects, latent, by_name)
     if not any(p.severity == "error" for p in found):
         found += _together(features, by_name, constraints, effects, latent)
-    return found
+    return found[:MOST_PROBLEMS] if any(p.severity == "error" for p in found) else found
 
 
 def _together(
@@ -67,10 +72,11 @@ def _together(
                     )
                 )
             labels.setdefault(constraint.name, i)
-        if constraint.key in seen:
-            what = f"says the same as constraint {seen[constraint.key]}"
+        key = constraint.key
+        if key in seen:
+            what = f"says the same as constraint {seen[key]}"
             found.append(Problem(f"constraints[{i}].{constraint.kind}", what, constraint.label, "drop one", severity="warning"))
-        seen.setdefault(constraint.key, i)
+        seen.setdefault(key, i)
         found += _idle(constraint, i, by_name)
     linkages = [c for c in constraints if isinstance(c, DirectionalLinkage)]
     circle = link_cycle(linkages)
@@ -119,7 +125,7 @@ def _idle(constraint: Constraint, i: int, features: Mapping[str, Feature]) -> li
     elif isinstance(constraint, Rule):
         watched = [("expression", constraint.bound)]
     bounds: dict[Var, tuple[float, float]] = {}
-    for name, f in features.items():
+    for name, f in constraint.declared.items():
         bounds["value", name] = bounds["before", name] = f.range
         bounds["action", name] = (f.range[0] - f.range[1], f.range[1] - f.range[0])
     found = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -26,27 +25,12 @@ def alone() -> pd.DataFrame:
     return run()
 
 
-@pytest.fixture(scope="module")
-def dask_client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="needs budge[dask]")
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        yield client
-
-
 def test_a_dask_cluster_gives_the_same_table(alone: pd.DataFrame, dask_client: Any) -> None:
     pd.testing.assert_frame_equal(run(engine=dask_client), alone, check_exact=True)
 
 
-def test_a_ray_cluster_gives_the_same_table(alone: pd.DataFrame) -> None:
-    ray = pytest.importorskip("ray", reason="needs budge[ray]")
-    ray.init(num_cpus=2, include_dashboard=False, ignore_reinit_error=True, configure_logging=False)
-    try:
-        pd.testing.assert_frame_equal(run(engine=ray), alone, check_exact=True)
-    finally:
-        ray.shutdown()
+def test_a_ray_cluster_gives_the_same_table(alone: pd.DataFrame, ray_cluster: Any) -> None:
+    pd.testing.assert_frame_equal(run(engine=ray_cluster), alone, check_exact=True)
 
 
 def test_two_processes_give_the_same_table(alone: pd.DataFrame) -> None:

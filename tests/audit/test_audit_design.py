@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from audit_kit import ONCE, PROPOSAL, approve, below_rate, dials, loans
 from scipy.stats import binom
@@ -80,6 +81,13 @@ def test_bad_designs_are_refused() -> None:
     for wrong in ({"block_people": -1}, {"n_jobs": 0}, {"check": "maybe"}, {"journal": 3}, {"overwrite": 1}, {"progress": 1}):
         with pytest.raises(DesignError, match=next(iter(wrong))):
             Execution(**wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("values", [["f", "m"], [0, 1]], ids=str)
+def test_groups_are_columns_and_not_their_values(values: list[Any]) -> None:
+    with pytest.raises(DesignError, match="must be a column"):
+        Design(target=1, groups=pd.Series(values))
+    assert Design(target=1, groups=()).groups == ()
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,19 @@ def test_a_journal_holds_one_record_per_block_and_gives_the_same_result(tmp_path
             pd.testing.assert_frame_equal(other.change(label), plain.change(label), check_exact=True)
 
 
+@pytest.mark.parametrize("labels", [("no", "yes"), ("refused", "approved"), ("001", "002")], ids=str)
+def test_a_model_that_answers_texts_is_audited_with_a_journal(tmp_path: Path, labels: tuple[str, str]) -> None:
+    X, im = dials(6)
+    wish: dict[str, Any] = {"target": labels[1], "n": 50, "population": "all"}
+
+    def texts(table: pd.DataFrame) -> np.ndarray:
+        return np.array(labels)[below_rate(table)]
+
+    plain = budge.audit(texts, X, im, **wish)
+    for _ in range(2):  # the first writes it, the second reads it
+        pd.testing.assert_frame_equal(budge.audit(texts, X, im, **wish, journal=tmp_path).table, plain.table, check_exact=True)
+
+
 def test_people_with_unanswered_points_are_asked_again_and_counted_once(tmp_path: Path) -> None:
     X, im = dials(9, seed=1)
     asked: list[int] = []

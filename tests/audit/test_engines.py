@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import subprocess
@@ -15,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from pathlib import Path
+from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import joblib
@@ -32,37 +33,6 @@ from budge.errors import IncompleteError, InputError, MissingDependencyError, Mo
 HERE = Path(__file__).parent
 LOCAL = ["serial", "threads", "processes"]
 CLUSTERS = ["dask", "ray"]
-
-
-@pytest.fixture(scope="module")
-def dask_client() -> Iterator[Any]:
-    distributed = pytest.importorskip("distributed", reason="dask[distributed] is in the `dask` extra")
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, host="127.0.0.1") as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        yield client
-
-
-@pytest.fixture(scope="module")
-def ray_cluster() -> Iterator[Any]:
-    ray = pytest.importorskip("ray", reason="ray is in the `ray` extra")
-    path = os.pathsep.join([str(HERE), *sys.path])
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", path)
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR", _node_ip_address="127.0.0.1")
-    yield ray
-    ray.shutdown()
-
-
-@pytest.fixture
-def engine(request: pytest.FixtureRequest) -> Any:
-    """An engine by name: a cluster that runs for the clusters."""
-    return {"dask": lambda: request.getfixturevalue("dask_client"), "ray": lambda: request.getfixturevalue("ray_cluster")}.get(
-        request.param, lambda: request.param
-    )()
 
 
 @pytest.fixture(autouse=True)
@@ -177,7 +147,7 @@ def test_a_deadly_block_is_named_and_all_others_are_given(tmp_path: Path, engine
     work = kit.Deadly(tmp_path, blocks=(2,), times=-1)
     found: dict[int, Any] = {}
     with pytest.raises(
-        IncompleteError, match=r"7 of 8 blocks were finished; workers died 2 times on each of these: 2 \(got"
+        IncompleteError, match=r"7 of 8 blocks were finished; workers died or had no memory on each of these: 2 \(got"
     ) as caught:
         found.update((position, value) for position, (value, _) in run_blocks(work, range(8), n_jobs=2, engine=engine, retries=1))
     assert caught.value.exit_code == 4
@@ -282,6 +252,43 @@ def test_a_machine_on_which_everything_dies_is_given_up_soon(exact: bool, monkey
     assert error is not None
     assert "48 of 100000 blocks were finished" in str(error)
     assert sum(pool.tries.values()) <= 48 + 3 * 12
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("deadly", [range(30), range(0, 400, 4), range(100)])
+def test_blocks_that_fail_come_last_so_that_a_further_call_goes_on(exact: bool, deadly: range, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "_places", Random(0))
+    left, calls = list(range(400)), 0
+    while set(left) - set(deadly):
+        calls += 1
+        with monkeypatch.context() as patch:
+            found, error = drive(Mortal(lambda block, _, todo=left: todo[block] in deadly, exact=exact), len(left), 2, patch)  # type: ignore[misc]
+        assert error is not None
+        assert set(error.lost) == set(range(len(left))) - found  # type: ignore[attr-defined]
+        left = [block for k, block in enumerate(left) if k not in found]
+        assert set(left) >= set(deadly)
+    assert calls <= 30
+
+
+def test_ray_does_not_take_the_signal_that_ends_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It sets its own handlers while it starts: the exit code of a run that is ended then would be Ray's."""
+    seen: list[Any] = []
+
+    def init(**options: Any) -> None:
+        fake._private.utils.set_sigterm_handler(lambda number, frame: sys.exit(number))
+        seen.append(signal.getsignal(signal.SIGTERM))
+        raise ConnectionError("no")
+
+    utils = SimpleNamespace(set_sigterm_handler=lambda handler: signal.signal(signal.SIGTERM, handler))
+    fake = SimpleNamespace(is_initialized=lambda: False, exceptions=None, init=init, _private=SimpleNamespace(utils=utils))
+    monkeypatch.setattr(engines, "_optional", lambda name, extra: fake)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        with pytest.raises(InputError, match="no Ray cluster answers"):
+            list(run_blocks(kit.pid_of, range(3), n_jobs=2, engine="ray"))
+        assert seen == [before]
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 # -- errors of the work -------------------------------------------------------------------------------------------------

@@ -267,6 +267,12 @@ class Brute:
         return not self._truth(k.if_, action, after, k.on) or self._truth(k.then, action, after)
 
     def _switch(self, k: Any, action: Any, c: Any, after: Any) -> bool:
+        if k.precondition:
+            rest = dict.fromkeys(self.features, 0.0)
+            zero, some = ([not np.isnan(self.x[n]) and bool(same(self.x[n], 0.0)) == is_zero for n in k.targets] for is_zero in (True, False))
+            met = all(zero) if self._truth(k.when, rest, self.x) else {"free": True, "any": any(some), "all": all(some)}[k.otherwise]
+            if not met:
+                return True
         moved = [not same(action[n], 0.0) for n in k.targets]
         if self._truth(k.when, action, after):
             return not any(moved)

@@ -35,9 +35,9 @@ EXACT = ("listed", "listed with weights")
 
 @cache
 def walked() -> InteractionModel:
-    """Return seven reals in order of size, which are drawn by a chain; made once, since the length of the chain is measured."""
-    still = [Feature("who", "integer", actionable=False)]
-    return InteractionModel([*(Feature(r, "real", bounds=(0, 1)) for r in REALS), *still], [Rule(f"{a} <= {b}") for a, b in pairwise(REALS)])
+    """Return seven reals in order of size with a row that follows, which are drawn by a chain; made once, since the length of the chain is measured."""
+    still, pairs = [Feature("who", "integer", actionable=False)], [*pairwise(REALS), (REALS[0], REALS[-1])]
+    return InteractionModel([*(Feature(r, "real", bounds=(0, 1)) for r in REALS), *still], [Rule(f"{a} <= {b}") for a, b in pairs])
 
 
 @dataclass

@@ -16,7 +16,7 @@ from evidence_kit import Found
 from budge import llm
 from budge.llm import Answers, Labelled
 from budge.llm.runs.design import rule_key
-from budge.llm.runs.stops import stop_of
+from budge.llm.runs.draws import stop_of
 from budge.stats import StoppingRule, anytime_rule, curtailed_rule, sprt_rule
 from budge.stats import claims as claims_module
 from budge.stats import means as means_module
@@ -80,7 +80,7 @@ def one_story(table: pd.DataFrame, claim: str, adjusted: bool) -> list[str]:
     return found.words
 
 
-def cell(kind: str, claim: str, unanswered: str, labelled: Labelled | None, seed: int) -> list[str]:
+def cell(kind: str, claim: str, unanswered: str, labelled: dict[str, Labelled] | None, seed: int) -> list[str]:
     """Check one cell: every table of a test, alone and in families, and every way to fill the unanswered."""
     rows, info, test = asked(kind, claim, unanswered, seed, models=1 + seed % 2)
     wrong, answers = [], Answers.of(rows, info)
@@ -120,7 +120,7 @@ def test_every_cell(kind: str, claim: str, unanswered: str) -> None:
 @pytest.mark.parametrize("claim", ["below", "above"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_cell_corrected_for_the_judge(kind: str, claim: str, unanswered: str) -> None:
-    assert cell(kind, claim, unanswered, JUDGE, 1) == []
+    assert cell(kind, claim, unanswered, {"*": JUDGE}, 1) == []
 
 
 # -- coverage by enumeration ----------------------------------------------------------------------------------------------

@@ -149,8 +149,16 @@ def test_a_run_in_the_folder_is_kept_unless_told_otherwise(tmp_path: Path) -> No
     with Journal.open(tmp_path, {**IDENTITY, "seed": 8}, overwrite=True) as journal:
         assert journal.done() == {}
         journal.write({"z": {"rho": 0.0}})
+    with Journal.open(tmp_path, IDENTITY) as journal:
+        assert journal.done() == RECORDS  # until the other one is finished
+    for overwrite in (False, True):
+        with Journal.open(tmp_path, {**IDENTITY, "seed": 8}, overwrite=overwrite) as journal:
+            assert journal.keys() == {"z"}  # goes on
     with Journal.open(tmp_path, {**IDENTITY, "seed": 8}) as journal:
+        journal.finish()
         assert journal.keys() == {"z"}
+    with pytest.raises(InputError, match="seed"):
+        Journal.open(tmp_path, IDENTITY)
     assert sorted(p.name for p in path.parent.iterdir()) == ["journal.lock", "journal.sqlite"]
 
 
@@ -182,12 +190,16 @@ def test_a_replacement_that_dies_under_way_leaves_the_old_run(tmp_path: Path, st
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "replace" if "moved" in step else "unlink", die)
+    with Journal.open(tmp_path, {"seed": 8}, overwrite=True) as journal, monkeypatch.context() as patch:
+        journal.write({"z": {"rho": 0.0}})
+        patch.setattr(*((os, "replace") if "moved" in step else (Path, "unlink")), die)
         with pytest.raises(KeyboardInterrupt):
-            Journal.open(tmp_path, {"seed": 8}, overwrite=True)
+            journal.finish()
     with Journal.open(tmp_path, IDENTITY) as journal:
         assert journal.done() == RECORDS
+    with Journal.open(tmp_path, {"seed": 8}, overwrite=True) as journal:  # nothing is done again
+        assert journal.keys() == {"z"}
+        journal.finish()
     assert sorted(p.name for p in tmp_path.iterdir()) == ["journal.lock", "journal.sqlite"]  # nothing is left behind
 
 

@@ -15,7 +15,7 @@ from budge.errors import DataError, MissingDependencyError, ModelError, StorageE
 from budge.models import OnnxModel, PredictionFile, Predictor, as_predictor, check_contract, load_model, point_keys
 from budge.models.lgbm_text import check_text
 from budge.models.onnx_graph import read_graph
-from budge.models.ubj import check_ubj
+from budge.models.xgb_file import check_xgboost
 
 FRAME = table(120)
 Y = outcome(FRAME)
@@ -176,25 +176,25 @@ def test_xgboost_files(tmp_path: Path, suffix: str) -> None:
     predictor = as_predictor(tmp_path / f"m.{suffix}")
     assert predictor.predict(FRAME[COLUMNS[::-1]]).tolist() == model.predict(FRAME).tolist()
     (tmp_path / f"cut.{suffix}").write_bytes((tmp_path / f"m.{suffix}").read_bytes()[:900])
-    with pytest.raises(ModelError, match="xgboost cannot read" if suffix == "json" else "cut off or broken"):
+    with pytest.raises(ModelError, match="cut off or broken"):
         load_model(tmp_path / f"cut.{suffix}")
 
 
 def test_broken_ubj_is_refused_before_xgboost_sees_it() -> None:
     xgb = pytest.importorskip("xgboost", reason="xgboost is in the `models` extra")
     content = bytes(xgb.XGBClassifier(n_estimators=2).fit(FRAME, Y).get_booster().save_raw("ubj"))
-    check_ubj(content)
+    check_xgboost(content)
     for cut in range(1, len(content), 41):
         with pytest.raises(ModelError, match="cut off or broken"):
-            check_ubj(content[:cut])
+            check_xgboost(content[:cut])
     length = content.index(b"L") + 1
     for bad in (b"\xff" * 8, b"\x7f" + b"\xff" * 7):
-        with pytest.raises(ModelError, match=r"negative length|ends too soon"):
-            check_ubj(content[:length] + bad + content[length + 8 :])
+        with pytest.raises(ModelError, match="does not fit into the file"):
+            check_xgboost(content[:length] + bad + content[length + 8 :])
     with pytest.raises(ModelError, match="after its end"):
-        check_ubj(content + b"}")
-    with pytest.raises(ModelError, match="too deep"):
-        check_ubj(b"{i\x01a" + b"[" * 5000)
+        check_xgboost(content + b"}")
+    with pytest.raises(ModelError, match="levels deep"):
+        check_xgboost(content[:1] + b"L" + bytes(7) + b"\x01a" + b"[" * 5000)
 
 
 def test_lightgbm_files(tmp_path: Path) -> None:
@@ -274,8 +274,8 @@ def test_points_without_a_prediction_are_unresolved() -> None:
     assert "is empty" in done.errors[1]
     with pytest.raises(ModelError, match="71 of 120 rows got no answer, row 49 first"):
         predictor.predict(FRAME)
-    by_key = FRAME.assign(key=point_keys(FRAME), income=0)
-    assert predictor.predict_resolved(by_key).resolved.sum() == 49
+    labelled = FRAME.assign(key=point_keys(FRAME), income=0)  # a column of people's own is part of the point: all points of a person share it
+    assert not predictor.predict_resolved(labelled).resolved.any()
 
 
 def test_bad_files_of_predictions(tmp_path: Path) -> None:

@@ -41,6 +41,20 @@ def test_what_a_function_may_return(answer: Any) -> None:
     assert found.tolist() == outcome(FRAME).tolist()
 
 
+@pytest.mark.parametrize("kind", [int, float, bool, str, object])
+@pytest.mark.parametrize("fill", [None, 1])
+@pytest.mark.parametrize("returned", [lambda found: found, list], ids=["array", "list"])
+def test_a_masked_answer_is_no_answer_whatever_stands_below_the_mask(kind: Any, fill: Any, returned: Any) -> None:
+    hidden = np.arange(60) % 3 == 0
+
+    def model(t: pd.DataFrame) -> Any:
+        return returned(np.ma.array(outcome(t).astype(kind), mask=hidden[t.index], fill_value=fill if fill is None or kind is object else kind(fill)))
+
+    found = as_predictor(model).predict_resolved(FRAME.reset_index(drop=True))
+    assert found.resolved.tolist() == (~hidden).tolist()
+    assert found.outputs[~hidden].tolist() == outcome(FRAME).astype(kind)[~hidden].tolist()
+
+
 def test_a_function_with_a_column_a_class() -> None:
     def shares(frame: pd.DataFrame) -> np.ndarray:
         return np.eye(3)[three(frame)] * 0.8 + 0.2 / 3

@@ -14,11 +14,13 @@ from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, OneH
 from budge.distributions import Distribution
 from budge.proof import Additive, Answer, Column, Trees, cell_shares
 from budge.proof import exact as exact_module
+from budge.proof import grid as grid_module
 from budge.proof import sums as sums_module
 from budge.proof.exact import Share, exact_share
 from budge.proof.goals import Condition
+from budge.proof.grid import Grid, Smooth, uniform_tail
 from budge.proof.laws import Interval, Listed, Run
-from budge.proof.sums import Grid, Halves, Progression, Smooth, Sums, dot, uniform_tail
+from budge.proof.sums import Halves, Progression, Sums, dot
 
 ONE = np.ones(1)
 
@@ -133,7 +135,7 @@ def test_shares_equal_enumeration(whole, small, monkeypatch):
     """200 random specs, four goals each: equal as fractions, ties included."""
     if small:
         monkeypatch.setattr(sums_module, "MOST_SUMS", 60)
-        monkeypatch.setattr(sums_module, "BINS", 1 << 12)
+        monkeypatch.setattr(grid_module, "BINS", 1 << 12)
         monkeypatch.setattr(exact_module, "MOST_RUN", 1)
         monkeypatch.setattr(cell_shares, "MOST_RUN", 1)
     rng = np.random.default_rng(1 + whole)

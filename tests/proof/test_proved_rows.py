@@ -200,7 +200,7 @@ def test_a_report_of_proved_rows(tmp_path):
     assert body.count('<td class="num">proved</td>') == 2
     assert '<td class="num">–</td>' in body
     assert "0 of 0" not in body
-    assert "draws attain the target" in page  # the figure of a person
+    assert "Number: draws in the cell that attain the target" in page  # the table of a case: points were counted, and draws are shown
     assert "--prove" in page
     assert "missing answers are" not in page
 

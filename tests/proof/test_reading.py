@@ -425,6 +425,18 @@ def test_boosters(library, classes):
     read_fitted(bare.get_booster() if library == "xgboost" else bare.booster_, numbers)
 
 
+def test_trees_too_deep_to_be_followed_are_not_read(monkeypatch):
+    frame = table()[NUMBERS]
+    model = fitted(boosted("lightgbm", 2)(), frame, 2)
+
+    def deep(self):
+        return deep(self)
+
+    monkeypatch.setattr(type(model.booster_), "dump_model", deep)  # as Python's reader of JSON ends where LightGBM nests a thousand splits
+    with pytest.raises(UnreadableError, match="the trees of LGBMClassifier are too deep"):
+        read_fitted(model, frame)
+
+
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
 def test_boosters_stop_at_the_best_iteration(library):
     frame = table(missing=True)[NUMBERS]

@@ -373,7 +373,7 @@ def test_an_audit_gives_plans_and_its_report_shows_them(models, tmp_path):
     alone = budge.recourse(models["forest"], X.loc[[able]], IM, target=1, k=2, design=DRAWN)
     assert plan.cost == alone.cost
     page = found.to_html(tmp_path / "report.html").read_text()
-    assert "The least that attains the target (" in page
+    assert "<b>Least change that works</b> (" in page
     assert "proved from the model&#39;s structure" in page
 
 

@@ -118,6 +118,14 @@ def evaluated(expression: Any, im: InteractionModel, x: Numbers, bare: Numbers, 
     return bool(expression.evaluate(env, levels=levels))
 
 
+def _starts_in_agreement(c: Switch, im: InteractionModel, x: Numbers) -> bool:
+    """Whether the paper's precondition holds: zero where the switch is on, not zero where it is off and something must move."""
+    kinds = ["gone" if math.isnan(x[n]) else "zero" if close(x[n], 0.0) else "other" for n in c.targets]
+    if evaluated(c.condition, im, x, x, dict.fromkeys(x, 0.0)):
+        return set(kinds) == {"zero"}
+    return {"free": True, "any": "other" in kinds, "all": set(kinds) == {"other"}}[c.otherwise]
+
+
 def holds(c: Constraint, im: InteractionModel, x: Numbers, action: Numbers, change: Numbers) -> bool:
     """One constraint at one action."""
     after = {name: x[name] + change[name] for name in x}
@@ -141,6 +149,8 @@ def holds(c: Constraint, im: InteractionModel, x: Numbers, action: Numbers, chan
             condition = evaluated(c.condition, im, x, action if c.on == "action" else after, action)
             return not condition or evaluated(c.consequence, im, x, after, action)
         case Switch():
+            if c.precondition and not _starts_in_agreement(c, im, x):
+                return True
             moved = [not close(action[n], 0.0) for n in c.targets]
             if evaluated(c.condition, im, x, after, action):
                 return not any(moved)

@@ -970,7 +970,7 @@ def high(rng: np.random.Generator) -> Law:
 
 
 def chain(rng: np.random.Generator) -> Law:
-    """Rows that only chains draw: an order of 7 reals, or steps that are bounded, beside a whole number."""
+    """An order of 7 reals, with a row that follows (so that only chains draw it: a ladder) or without, or steps that are bounded, beside a whole number."""
     ladder = bool(rng.random() < 0.7)
     d = 7 if ladder else 6
     names = [f"y{i:02d}" for i in range(d)]
@@ -980,7 +980,8 @@ def chain(rng: np.random.Generator) -> Law:
     constraints: list[Any] = []
     if ladder:  # in order, and at most size + k
         features = [*(Feature(n, "real", bounds=(0.0, size + 2.0)) for n in names), Feature("k", "integer", bounds=(0, max(ks, 1)))]
-        constraints += [Rule(f"{names[a]} <= {names[b]}") for a, b in pairwise(order)] + [Rule(f"{n} <= {size} + k") for n in names]
+        pairs = [*pairwise(order), *([(order[0], order[-1])] if order[0] else [])]
+        constraints += [Rule(f"{names[a]} <= {names[b]}") for a, b in pairs] + [Rule(f"{n} <= {size} + k") for n in names]
     else:
         gap = number(rng, 0.35, 0.7) * size
         features = [*(Feature(n, "real", bounds=(0.0, size)) for n in names), Feature("k", "integer", bounds=(0, max(ks, 1)))]
@@ -1008,8 +1009,8 @@ def chain(rng: np.random.Generator) -> Law:
                 raise TooRareError
         return points
 
-    x = dict.fromkeys(names, 0.1) | {"k": 0}
-    return Law("chain", InteractionModel(features, constraints), x, reference, about={"kinds": ["ladder" if ladder else "steps"], "d": d})
+    x, kind = dict.fromkeys(names, 0.1) | {"k": 0}, ("ladder" if order[0] else "order") if ladder else "steps"
+    return Law("chain", InteractionModel(features, constraints), x, reference, about={"kinds": [kind], "d": d})
 
 
 FAMILIES: dict[str, Callable[[np.random.Generator], Law]] = {"small": small, "wide": wide, "edge": edge, "many": many, "high": high, "chain": chain}

@@ -127,9 +127,9 @@ def test_a_simplex_is_drawn_exactly(d: int, skewed: bool) -> None:
 
 
 def ladder(d: int) -> InteractionModel:
-    """r0 <= r1 <= … : too many rows for anything but a chain."""
+    """r0 <= r1 <= …, and r0 <= the last, which follows: too many rows for anything but hit-and-run."""
     names = [f"r{i}" for i in range(d)]
-    return InteractionModel([real(n) for n in names], [Rule(f"{a} <= {b}") for a, b in itertools.pairwise(names)])
+    return InteractionModel([real(n) for n in names], [Rule(f"{a} <= {b}") for a, b in [*itertools.pairwise(names), (names[0], names[-1])]])
 
 
 def test_a_ladder_in_8_dimensions_is_drawn_by_hit_and_run_and_says_so() -> None:

@@ -29,7 +29,8 @@ def simplex() -> Hull:
 
 def ladder() -> InteractionModel:
     """A polytope in 7 dimensions that only chains draw, afresh: a model keeps what it has prepared."""
-    return InteractionModel([Feature(n, "real", bounds=(0, 1)) for n in NAMES], [Rule(f"{a} <= {b}") for a, b in itertools.pairwise(NAMES)])
+    rules = [Rule(f"{a} <= {b}") for a, b in [*itertools.pairwise(NAMES), (NAMES[0], NAMES[-1])]]  # the last one follows, and makes it no chain
+    return InteractionModel([Feature(n, "real", bounds=(0, 1)) for n in NAMES], rules)
 
 
 def drawn(draws: FloatArray) -> FloatArray:

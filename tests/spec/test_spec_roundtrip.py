@@ -298,7 +298,7 @@ def test_a_read_only_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
             def refuse(*_: Any, **__: Any) -> Any:
                 raise PermissionError(13, "Permission denied")
 
-            monkeypatch.setattr("tempfile.mkstemp", refuse)
+            monkeypatch.setattr("os.open", refuse)
         with pytest.raises(StorageError, match="Permission denied"):
             IM.to_file(tmp_path / "a.yaml")
     finally:

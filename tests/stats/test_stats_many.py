@@ -86,3 +86,11 @@ def test_flag_and_certify_keep_their_error():
     # Holm's smallest adjusted p-value is Bonferroni's: the verdict is the same.
     p = np.random.default_rng(0).random((50, 6)) ** 3
     assert stats.flag(p, method="holm").p_value == pytest.approx(stats.flag(p, method="bonferroni").p_value)
+
+
+@pytest.mark.parametrize("method", ["bh", "by", "holm", "bonferroni"])
+def test_an_adjusted_p_value_is_never_below_the_p_value(method: str) -> None:
+    rng = np.random.default_rng(0)
+    for size in rng.integers(2, 12, 500).tolist():
+        p = np.repeat(rng.random(), size)
+        assert (stats.adjust(p, method) >= p).all()

@@ -101,7 +101,7 @@ def audit(
     [[0.5, 'above'], [0.0, 'below']]
     """
     from budge.audit.design import designed, executed, given
-    from budge.audit.run import run_audit
+    from budge.audit.run import run_audit, warn
     from budge.errors import InputError, nearest
 
     strange = [name for name in more if name not in More.__annotations__]
@@ -113,4 +113,6 @@ def audit(
         proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"), prove=more.get("prove"),
     )  # fmt: skip
     carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"))
-    return run_audit(model, X, im, designed(design, asked), executed(execution, carried))
+    result = run_audit(model, X, im, designed(design, asked), executed(execution, carried))
+    warn(note for note in result.notes if note.where == "population")
+    return result

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
@@ -12,22 +13,29 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.sources import Chunk, stack
-from budge.errors import InputError, ModelError, Problem
+from budge.errors import BudgeError, IncompleteError, InputError, ModelError, Problem
 from budge.models import Predictor, Resolved, as_predictor, check_contract
+from budge.models.contained import contained, reason
 from budge.models.contract import differ
-from budge.models.reading import kind_of, list_classes, same_label, show_label
-from budge.targets import Target
+from budge.models.predictor import MAX_CALLS
+from budge.models.reading import UnfitError, as_array, kind_of, list_classes, same_label, show_label
+from budge.models.resolve import resolve
+from budge.targets import Labels, Target
+from budge.targets.outputs import kinds_of
 
 if TYPE_CHECKING:
     from budge.audit.design import Design
     from budge.audit.result import Audit
     from budge.stats.counts import Counts
 
-__all__ = ["Answers", "Asker", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "points_at", "points_of", "predictors_of"]
+__all__ = [
+    "Answers", "Asker", "Few", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "asking", "points_at", "points_of", "predictors_of",
+]  # fmt: skip
 
 BoolArray = npt.NDArray[np.bool_]
 TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
 AGAIN = 1000  # starts that are asked again at the end
+FEW = 8  # points of a block that are asked about again at its end
 
 
 @dataclass(frozen=True)
@@ -55,28 +63,30 @@ class RawPredictor:
         return "label"
 
     def predict(self, frame: Any) -> Any:
-        """Return one output per input."""
-        ask = self.model.predict if callable(getattr(self.model, "predict", None)) else self.model
-        answer = ask(frame)
-        if isinstance(answer, np.ma.MaskedArray):
-            answer = np.ma.asarray(answer.astype(object)).filled(None)
-        outputs = np.asarray(answer)
-        if outputs.shape != (len(frame),):
-            raise ModelError(
-                f"one output per input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}"
-            )
-        return outputs
+        """Return one output per input; an input that has none is an error."""
+        try:
+            outputs, missing = self._read(frame)
+            if missing is not None:
+                what = f"{int(missing.sum())} of {len(frame)} outputs are None or NaN, the first at input {int(np.flatnonzero(missing)[0])}"
+                raise ModelError(what, where=self.name, remedy="leave out the inputs that have no answer as they are")
+            return outputs
+        except (ModelError, MemoryError):
+            raise
+        except Exception as error:
+            raise ModelError(f"predicting raised {reason(error)}", where=self.name) from error
 
-    def predict_resolved(self, frame: Any, *, max_calls: int = 1000) -> Resolved:
-        """Return outputs; masked ones, None and NaN are unresolved."""
-        outputs = self.predict(frame)
-        if outputs.dtype.kind == "f":
-            good = ~np.isnan(outputs)
-        elif outputs.dtype == object:
-            good = np.array([o is not None and o == o for o in outputs], dtype=bool)
-        else:
-            good = np.ones(len(outputs), dtype=bool)
-        return Resolved(outputs, good, ())
+    def predict_resolved(self, frame: Any, *, max_calls: int = MAX_CALLS) -> Resolved:
+        """Return outputs; those of inputs on which the model raises, masked ones, None and NaN are unresolved."""
+        return resolve(self._read, frame, batch_rows=max(1, len(frame)), max_calls=max_calls, label=True)
+
+    def _read(self, frame: Any) -> tuple[npt.NDArray[Any], BoolArray | None]:
+        with contained(self.name):
+            ask = self.model.predict if callable(getattr(self.model, "predict", None)) else self.model
+            outputs = as_array(ask(frame), len(frame) + 1)
+            if outputs.shape != (len(frame),):
+                raise UnfitError(f"one output per input is expected, {len(frame)} in all", where=self.name, got=f"shape {outputs.shape}")
+            missing = np.asarray(pd.isna(outputs))
+            return outputs.copy(), missing if missing.any() else None
 
     def digest(self) -> str | None:
         """Not known."""
@@ -87,6 +97,26 @@ class RawPredictor:
         return f"{self.name} predicts one output per input."
 
 
+@contextmanager
+def asking(name: str, *, whole: bool = False) -> Iterator[None]:
+    """Run code of a model: whatever it raises becomes a `ModelError`; MemoryError passes, unless `whole` (a smaller block would not help)."""
+    try:
+        with contained(name):
+            yield
+    except Exception as error:
+        if isinstance(error, BudgeError) or (isinstance(error, MemoryError) and not whole):
+            raise
+        raise ModelError(f"predicting raised {reason(error)}", where=name) from error
+
+
+def _whole(name: str, outputs: Any, n: int) -> npt.NDArray[Any]:
+    """Return a copy of the outputs about all rows: what a model returned may be its own memory, or the caller's."""
+    found = np.array(outputs)
+    if found.shape != (n,):
+        raise ModelError(f"one output per row is expected, {n} in all", where=name, got=f"shape {found.shape}")
+    return found
+
+
 @dataclass(frozen=True)
 class Answers:
     """The answers about some points: outputs, which points have one, which attain the target, and why others have none."""
@@ -95,6 +125,13 @@ class Answers:
     good: BoolArray
     hit: BoolArray
     causes: tuple[str, ...] = ()
+    failures: int = 0  # calls that failed
+    down: bool = False  # the model failed on everything, so that points were left out without a call
+
+    @classmethod
+    def none(cls, n: int) -> Answers:
+        """Return no answer about any of `n` points."""
+        return cls(np.full(n, None, dtype=object), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool), down=True)
 
 
 @dataclass(frozen=True)
@@ -111,46 +148,54 @@ class Asker:
     @classmethod
     def of(cls, name: str, predictor: Predictor, target: Target, before: npt.NDArray[Any], *, shared: bool = False) -> Asker:
         """Return the asker of a model whose answers about the starts are known."""
-        return cls(name, predictor, target, _kinds(before), before.dtype.kind != "f" or bool((before == np.floor(before)).all()), shared)
+        whole = before.dtype.kind != "f" or bool((before == np.floor(before)).all())
+        if isinstance(predictor, RawPredictor):  # labels or scores: a score may be whole at each start
+            whole = isinstance(target, Labels) and before.dtype.kind != "f"
+        return cls(name, predictor, target, frozenset(kinds_of(before)), whole, shared)
 
     def with_kinds(self, other: Asker) -> Asker:
         """Return the asker that expects what either has seen: these are some people of a larger audit."""
-        return replace(self, kinds=self.kinds | other.kinds, whole=False)  # somebody else may have been answered by a fraction
+        return replace(self, kinds=self.kinds | other.kinds, whole=self.whole and other.whole)
+
+    def fresh(self) -> Asker:
+        """Return the asker that takes no answer from a cache: what is asked again shows whether the model still answers as it did."""
+        return replace(self, predictor=_fresh(self.predictor))
 
     def __call__(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
         """Ask about points; `before` is the answer about the start of each."""
         print_before = _fingerprint(rows, self.shared)
-        found = self.predictor.predict_resolved(rows)
+        with asking(self.name):
+            found = self.predictor.predict_resolved(rows)
+            raw, resolved = found
+            outputs, good = np.asarray(raw), np.asarray(resolved, dtype=bool)
         if _fingerprint(rows, self.shared) != print_before:
             raise self._error("predicting changes the table that it is given", remedy="copy the table inside the model")
-        raw, resolved = found
-        outputs, good = np.asarray(raw), np.asarray(resolved, dtype=bool)
         if outputs.shape != (len(rows),) or good.shape != (len(rows),):
             raise self._error(f"one output per row is expected, {len(rows)} in all", got=f"shape {outputs.shape}")
         hit = np.zeros(len(rows), dtype=bool)
         if good.any():
             answered = outputs if good.all() else outputs[good]
-            if answered.dtype == object:  # what is left is of one kind again
-                answered = np.array(answered.tolist())
             self._check(answered)
+            if answered.dtype == object and len(kinds_of(answered)) == 1:
+                answered = np.array(answered.tolist())
             hit[good] = np.asarray(self.target.hits(answered, before if good.all() else before[good]), dtype=bool)
-        return Answers(outputs, good, hit, tuple(getattr(found, "errors", ())))
+        return Answers(outputs, good, hit, tuple(getattr(found, "errors", ())), getattr(found, "failures", 0), getattr(found, "down", False))
 
     def _check(self, outputs: npt.NDArray[Any]) -> None:
         """Raise an error where answers are not of the kind that the model gave about the starts."""
-        if isinstance(self.predictor, RawPredictor):
-            return
-        if not _kinds(outputs) <= self.kinds:
+        if not kinds_of(outputs) <= self.kinds:
             kinds = ", ".join(sorted(self.kinds))
             raise self._error(f"the answers about points are of another kind than those about people as they are ({kinds})", got=outputs[:3].tolist())
+        known = None if isinstance(self.predictor, RawPredictor) else self.predictor.classes
         if self.predictor.output == "score":
             bounds = self.predictor.bounds
             if bounds and (outputs.min() < bounds[0] - 1e-6 or outputs.max() > bounds[1] + 1e-6):
                 raise self._error(f"scores leave {bounds}", got=(float(outputs.min()), float(outputs.max())), remedy="use output='score'")
             return
-        if self.whole and outputs.dtype.kind == "f" and bool((outputs != np.floor(outputs)).any()):
-            raise self._error("shares where labels are expected", got=outputs[outputs != np.floor(outputs)][:3].tolist(), remedy="give a threshold")
-        known = self.predictor.classes
+        if self.whole and outputs.dtype.kind in "fO" and not any(_fraction(c) for c in known or ()):
+            shares = [v for v in pd.unique(outputs).tolist() if _fraction(v)]
+            if shares:
+                raise self._error("shares where labels are expected", got=shares[:3], remedy="give a threshold")
         if known is not None:
             strange = [v for v in pd.unique(outputs).tolist() if not any(same_label(v, c) for c in known)]
             if strange:
@@ -160,10 +205,36 @@ class Asker:
         return ModelError(what, where=self.name, **more)
 
 
-def _kinds(outputs: npt.NDArray[Any]) -> frozenset[str]:
-    if outputs.dtype.kind in "biufUS":
-        return frozenset({"bool" if outputs.dtype.kind == "b" else "number" if outputs.dtype.kind in "iuf" else "str"})
-    return frozenset(kind_of(v) for v in pd.unique(outputs).tolist()[:1000])
+@dataclass(frozen=True)
+class Few:
+    """A few points that a model was asked about: asked about again later, they show whether it still answers as it did."""
+
+    points: Any
+    before: npt.NDArray[Any]
+    first: Answers
+
+    @classmethod
+    def of(cls, rows: Any, before: npt.NDArray[Any], found: Answers) -> Few:
+        """Return some of the points of a question, copied: the memory of a question is used again."""
+        at = np.unique(np.linspace(0, len(before) - 1, FEW).astype(np.intp))
+        points = rows.iloc[at].reset_index(drop=True) if hasattr(rows, "iloc") else rows[at] if isinstance(rows, np.ndarray) else [rows[i] for i in at.tolist()]
+        return cls(points, before[at], Answers(found.outputs[at], found.good[at], found.hit[at]))
+
+    def drift(self, ask: Asker) -> tuple[Problem, ...]:
+        """Ask again, and return a problem where answers are others."""
+        now = ask.fresh()(self.points, self.before)
+        other = int((self.first.good & now.good & (self.first.hit != now.hit)).sum())
+        what = f"the model answers otherwise than at the start of a block: {other} of {len(self.before)} points got another answer at its end"
+        return (Problem(ask.name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"),) if other else ()
+
+
+def _fresh(predictor: Predictor) -> Predictor:
+    fresh = getattr(predictor, "fresh", None)
+    return predictor if fresh is None else fresh()
+
+
+def _fraction(label: object) -> bool:
+    return isinstance(label, float) and not label.is_integer() and np.isfinite(label)
 
 
 def _fingerprint(rows: Any, every: bool) -> Any:
@@ -195,54 +266,65 @@ def predictors_of(model: Any, *, table: bool) -> dict[str, Predictor]:
 
 
 def ask_starts(
-    predictors: Mapping[str, Predictor], starts: Any, target: Target, *, seed: int, table: bool, check: bool
+    predictors: Mapping[str, Predictor], starts: Any, target: Target, *, seed: int, table: bool, check: bool, whole: bool = True
 ) -> tuple[dict[str, npt.NDArray[Any]], tuple[Problem, ...]]:
-    """Return what every model answers about the rows as they are, and what was noted; problems of all models are raised together."""
+    """Return what every model answers about the rows as they are, and what was noted; problems of all models are raised together.
+
+    `whole`: these are all rows, not a part that is set aside where there is no memory for it.
+    """
     found: list[Problem] = []
     before: dict[str, npt.NDArray[Any]] = {}
     for name, predictor in predictors.items():
         try:
-            problems = list(target.check(predictor)) if table else []
-            if check and table:
-                problems += check_contract(predictor, starts, seed=seed)
-            prefix = f"{name}: " if len(predictors) > 1 else ""
-            found += [Problem(f"{prefix}{p.where}", p.what, p.got, p.remedy, p.severity) for p in problems]
-            if not any(p.severity == "error" for p in problems):
-                before[name] = np.asarray(predictor.predict(starts))
+            with asking(name, whole=whole):
+                problems = list(target.check(predictor)) if table else []
+                if check and table:
+                    problems += check_contract(predictor, starts, seed=seed)
+                prefix = f"{name}: " if len(predictors) > 1 else ""
+                found += [Problem(f"{prefix}{p.where}", p.what, p.got, p.remedy, p.severity) for p in problems]
+                if not any(p.severity == "error" for p in problems):
+                    before[name] = _whole(name, predictor.predict(starts), len(starts))
         except ModelError as error:
             found += error.problems
     ModelError.raise_if(found)
     return before, tuple(p for p in found if p.severity == "warning")
 
 
-def ask_again(predictors: Mapping[str, Predictor], starts: Any, before: Mapping[str, npt.NDArray[Any]]) -> list[Problem]:
-    """Ask about the starts once more, after everything else: a model that has drifted, is random, or depends on what it was asked is found."""
+def ask_again(predictors: Mapping[str, Predictor], starts: Any, before: Mapping[str, npt.NDArray[Any]]) -> tuple[list[Problem], list[Problem]]:
+    """Ask about the starts once more, after everything else: a model that has drifted, is random, or depends on what it was asked is found.
+
+    Returns a problem for each model that answers otherwise, and one for each that does not answer.
+    """
     n = len(starts)
     some = np.unique(np.linspace(0, n - 1, min(AGAIN, n)).astype(np.intp)) if n else np.zeros(0, np.intp)
     rows: Any = starts.iloc[some] if hasattr(starts, "iloc") else starts[some] if isinstance(starts, np.ndarray) else [starts[i] for i in some.tolist()]
-    problems = []
+    others, silent = [], []
     for name, predictor in predictors.items():
         if not n:
             continue
-        fresh = getattr(predictor, "fresh", None)
         try:
-            now = np.asarray((predictor if fresh is None else fresh()).predict(rows))
-        except ModelError as error:
-            problems.append(Problem(name, f"the model does not answer about people as they are any more: {error}"))
+            with asking(name, whole=True):
+                now = _whole(name, _fresh(predictor).predict(rows), len(rows))
+        except (ModelError, IncompleteError) as error:
+            what = f"the model does not answer about people as they are any more: {error}"
+            silent.append(Problem(name, what, remedy="mend the model; with a journal, the same call asks again"))
             continue
         other = int(np.asarray(differ(before[name][some], now)).sum())
         if other:
             what = f"the model answers otherwise than at the start: {other:,} of {len(some):,} people as they are got another answer at the end"
-            problems.append(Problem(name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"))
-    return problems
+            others.append(Problem(name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"))
+    return others, silent
 
 
-def answers_digest(outputs: npt.NDArray[Any]) -> str:
-    """Return a digest of answers about the starts: part of a run's identity, so that a journal never mixes two models."""
+def answers_digest(outputs: npt.NDArray[Any]) -> str | None:
+    """Return a digest of labels about the starts, part of a run's identity, so that a journal never mixes two models.
+
+    None for fractions: their last bits depend on the process and the size of a batch, so a journal keeps them, and `differ` compares them.
+    """
     if outputs.dtype.kind == "f":
-        return blake2b(outputs.astype(np.float32).tobytes(), digest_size=8).hexdigest()
+        return None
     codes, labels = pd.factorize(outputs)
-    return blake2b(codes.tobytes() + repr([str(v) for v in labels]).encode(), digest_size=8).hexdigest()
+    return blake2b(codes.tobytes() + repr([(kind_of(v), str(v)) for v in labels]).encode(), digest_size=8).hexdigest()
 
 
 def points_of(audit: Audit, label: Any, model: str | None = None, *, most: int | None = None) -> Chunk:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.ask import Answers, Asker
+from budge.audit.ask import Answers, Asker, Few
 from budge.audit.design import Design
 from budge.audit.sources import BoolArray, Chunk, FloatArray, IntArray, Source, TableSource, choose, stack
+from budge.errors import Problem
 from budge.stats.counts import LAWS, STATUSES, Counts
 from budge.stats.weights import Heavy
 
@@ -46,6 +47,8 @@ class Counted:
     counts: Mapping[str, Counts]
     asked: Mapping[str, BoolArray]
     causes: Mapping[str, tuple[str, ...]]
+    down: frozenset[str] = frozenset()  # models that failed on everything that they were asked about, from some point on or throughout
+    drift: tuple[Problem, ...] = ()  # models that answered otherwise about the same points
 
 
 @dataclass
@@ -61,12 +64,22 @@ class _Sheet:
     found: dict[int, Any] = field(default_factory=dict)  # and by row where it is not
     weights: dict[int, tuple[FloatArray, BoolArray, BoolArray, float]] = field(default_factory=dict)
     causes: dict[str, None] = field(default_factory=dict)
+    failed: bool = False  # a call failed
+    answered: bool = False  # some point has an answer
+    down: bool = False  # the model failed on everything: nothing more is asked in this block
+    few: Few | None = None
 
     def answers(self, chunk: Chunk) -> Answers:
-        """Ask about a chunk."""
-        found = self.ask(chunk.rows, np.repeat(self.before[chunk.people], chunk.counts))
+        """Ask about a chunk, unless the model is down."""
+        before = np.repeat(self.before[chunk.people], chunk.counts)
+        if self.down:
+            return Answers.none(len(before))
+        found = self.ask(chunk.rows, before)
         self.counts.asked[chunk.people] += chunk.counts
         self.causes |= dict.fromkeys(found.causes)
+        self.failed, self.down, self.answered = self.failed or found.failures > 0, found.down, self.answered or bool(found.good.any())
+        if self.few is None and len(before):
+            self.few = Few.of(chunk.rows, before, found)
         return found
 
     def add(self, chunk: Chunk, found: Answers, law: str) -> None:
@@ -127,12 +140,13 @@ class _Sheet:
             self.reached[row], self.hit_at[row] = point, self.counts.n[row]
 
     def finish(self, source: Source, asked: BoolArray) -> Counts:
-        """Ask about every witness again, keep those that hit again, and return the counts of the rows that were asked about."""
+        """Ask about every witness again, leave out those that hit no more, and return the counts of the rows that were asked about."""
         rows = np.flatnonzero(self.hit_at >= 0)
         reached = np.zeros((len(rows), 0)) if self.reached is None else self.reached[rows]
         if len(rows):
             points = source.written(rows, reached) if isinstance(source, TableSource) else stack([self.found[i] for i in rows.tolist()])
-            again = self.ask(points, self.before[rows]).hit
+            found = Answers.none(len(rows)) if self.down else self.ask(points, self.before[rows])
+            again = found.hit | ~found.good  # a hit that has no answer now was a hit
             self.counts.asked[rows] += 1
             self.counts.witness[rows[again]] = self.hit_at[rows[again]]
             reached = reached[again]
@@ -150,12 +164,15 @@ class Work:
     askers: Mapping[str, Asker]
     design: Design
     settlers: Mapping[str, Settler] = field(default_factory=dict)
+    check: bool = False  # ask about a few points of each block again
+    down: frozenset[str] = frozenset()  # models that fail on everything: they are asked nothing
 
     def __call__(self, block: Block) -> Counted:
         """Count the points of every row of a block."""
         source, design = block.source, self.design
+        far, nothing = np.full(len(source), np.inf), np.full(len(source), -1, np.intp)
         sheets = {
-            name: _Sheet(ask, block.before[name], Counts.blank(len(source)), np.full(len(source), np.inf), np.full(len(source), -1, np.intp))
+            name: _Sheet(ask, block.before[name], Counts.blank(len(source)), far.copy(), nothing.copy(), down=name in self.down)
             for name, ask in self.askers.items()
         }
         listed, drawn, neither = choose(source, design)
@@ -182,7 +199,11 @@ class Work:
         for name, settler in self.settlers.items():
             sheets[name].prove(settler, source, block.asked[name])
         counts = {name: sheet.finish(source, block.asked[name]) for name, sheet in sheets.items()}
-        return Counted(block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()})
+        return Counted(
+            block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()},
+            frozenset(name for name, sheet in sheets.items() if sheet.down or (sheet.failed and not sheet.answered)),
+            tuple(p for sheet in sheets.values() if self.check and sheet.few is not None and not sheet.down for p in sheet.few.drift(sheet.ask)),
+        )  # fmt: skip
 
     @staticmethod
     def _whole(block: Block, sheets: Mapping[str, _Sheet], whole: Chunk, law: str) -> None:

@@ -314,7 +314,7 @@ def _reread(value: Any) -> Any:
 
 def _groups(groups: Any) -> Groups:
     """Return the columns of groups with labels of their values, however they were given."""
-    if groups is None or groups == ():
+    if groups is None:
         return ()
     if isinstance(groups, str):
         groups = [groups]
@@ -350,14 +350,14 @@ class Execution:
     block_people
         People per block; chosen by the number of draws unless given.
     journal, overwrite
-        A folder in which finished blocks are kept as the work goes on; the same call resumes. `overwrite` replaces a journal that is there. Of a stream of
-        people it is the folder of the run.
-    progress
-        Called with (people done, people in all).
+        A folder in which finished blocks are kept as the work goes on; the same call resumes. Of a stream of people it is the folder of the run.
+        `overwrite` replaces a finished or another run that is there, which stays until the new one is finished; an unfinished one of the same design goes on.
+    progress, finish
+        Called with (people done, people in all), and with the result before the journal is marked as finished; `finish` returns the result.
     check
         Ask a few rows again before the audit and the starts again after it. A model that is random, changes its input, depends on the batch or
-        drifts is an error; with ``"warn"`` it is a note of the result. Code without a digest
-        is compared with a journal's by a few points. False asks nothing twice.
+        drifts is an error; with ``"warn"`` it is a note of the result. Code without a digest is compared with a journal's by a few points. False asks
+        nothing twice.
 
     Examples
     --------
@@ -374,6 +374,7 @@ class Execution:
     overwrite: bool = False
     progress: Progress | None = None
     check: bool | Literal["warn"] = True
+    finish: Callable[[Any], Any] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
@@ -384,8 +385,9 @@ class Execution:
             raise DesignError("must be the path of a folder", where="journal", got=self.journal)
         if not isinstance(self.overwrite, bool):
             raise DesignError("must be True or False", where="overwrite", got=self.overwrite)
-        if self.progress is not None and not callable(self.progress):
-            raise DesignError("must be a function of (people done, people in all)", where="progress", got=self.progress)
+        for name, of, given in (("progress", "(people done, people in all)", self.progress), ("finish", "the result", self.finish)):
+            if given is not None and not callable(given):
+                raise DesignError(f"must be a function of {of}", where=name, got=given)
         if not isinstance(self.check, bool) and self.check != "warn":
             raise DesignError("must be True, False or 'warn'", where="check", got=self.check)
 

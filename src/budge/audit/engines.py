@@ -19,6 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, 
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from functools import partial
 from importlib import import_module
+from random import Random
 from types import ModuleType
 from typing import Any, NamedTuple, TypeVar
 from uuid import uuid4
@@ -33,10 +34,10 @@ Work = Callable[[Block], Any]
 Payload = tuple[str, bytes]  # the work as bytes, and a name by which a worker recognises it
 
 ENGINES = ("serial", "threads", "processes", "dask", "ray")
-_LOST_LIMIT = 8  # so many blocks given up: the machine is to blame, not the blocks
-_LOST_AT_START = 2  # the same, before any block was finished
+_IN_A_ROW = 8  # failures without a block that is finished: the machine is to blame, not the blocks
 # One thread inside each worker: n_jobs times n_cores threads are slower than either.
 _INNER_THREADS = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")}
+_places = Random()
 _log = logging.getLogger(__name__)
 
 
@@ -60,8 +61,8 @@ def run_blocks(
         long as the run takes; ``dask:ADDRESS`` (``dask:tcp://10.0.0.1:8786``) or ``ray:ADDRESS`` (``ray:auto``): the cluster there;
         a Dask client or cluster; the ``ray`` module.
     retries
-        How many times a block is given out again after a worker died. The last try is made with no other block under way,
-        so that the guilty one is known; with 0 that is every try.
+        How many times a block is given out again after a worker died: after all others, and with no other block under way, so that the guilty one
+        is known; with 0 that is every try.
 
     Blocks whose workers keep dying, or that need more memory than there is, are named in an `IncompleteError` after all others are finished
     (positions in its `lost`); any other error of the work is raised as it was.
@@ -86,18 +87,20 @@ class _Pool(NamedTuple):
 
 
 def _run(opening: AbstractContextManager[_Pool], blocks: Sequence[Block], retries: int) -> Iterator[tuple[int, Any]]:
-    todo, flying = deque(range(len(blocks))), dict[Future[Any], int]()
-    strikes, lost, given, reason = Counter[int](), list[int](), 0, ""
+    todo, last, flying = deque(range(len(blocks))), deque[int](), dict[Future[Any], int]()
+    strikes, lost, given, row, reason = Counter[int](), list[int](), 0, 0, ""
     with opening as pool:
         deaths: tuple[type[Exception], ...] = (MemoryError, *pool.deaths)
-        while (todo or flying) and len(lost) < (_LOST_LIMIT if given else _LOST_AT_START):
+        while (todo or last or flying) and row < _IN_A_ROW:
             room, alone = pool.room(), False
-            while todo and len(flying) < room and not alone:
-                alone = strikes[todo[0]] >= retries
+            while (todo or last) and len(flying) < room and not alone:
+                queue = todo or last
+                alone = row > 0 or strikes[queue[0]] >= min(1, retries)
                 if alone and flying:
                     break
-                position = todo.popleft()
+                position = queue.popleft()
                 flying[pool.submit(blocks[position])] = position
+            alone, row = len(flying) == 1, row + 1
             for future in wait(flying, return_when=FIRST_COMPLETED).done:
                 position = flying.pop(future)
                 try:
@@ -106,17 +109,20 @@ def _run(opening: AbstractContextManager[_Pool], blocks: Sequence[Block], retrie
                     reason = f"{type(error).__name__}: {error}".partition("\n")[0]
                     _log.warning("a worker died or had no memory while block %d was under way: %s", position, reason)
                     strikes[position] += 1
-                    (lost.append if strikes[position] > retries else todo.appendleft)(position)
+                    (lost.append if strikes[position] > retries else last.append if alone else last.appendleft)(position)
                     continue
-                given += 1
+                given, row = given + 1, 0
                 yield position, result
-    if lost:
-        named = ", ".join(map(str, sorted(lost)))
+            if row and todo:  # its neighbours may be like it, and a run that is called again begins elsewhere
+                todo.rotate(_places.randrange(len(todo)))
+    if lost or last or todo:
+        guilty = sorted([*lost, *last])
+        named = ", ".join(map(str, guilty[:10])) + (", …" if len(guilty) > 10 else "")
         failure = IncompleteError(
-            f"{given} of {len(blocks)} blocks were finished; workers died or had no memory {retries + 1} times on each of these: {named}",
+            f"{given} of {len(blocks)} blocks were finished; workers died or had no memory on each of these: {named}",
             where="engine", got=reason, remedy="fewer jobs or smaller blocks need less memory; what was finished is kept",
         )  # fmt: skip
-        failure.lost = [*sorted(lost), *sorted(todo)]  # type: ignore[attr-defined]
+        failure.lost = [*guilty, *sorted([*todo, *flying.values()])]  # type: ignore[attr-defined]
         raise failure
 
 
@@ -302,6 +308,8 @@ def _pass_on(future: Future[Any], task: Any) -> None:
 @contextmanager
 def _ray(work: Work, address: str, n_jobs: int, workers: int) -> Iterator[_Pool]:
     """Connect to a Ray cluster, which works by tasks of one processor each."""
+    from unittest import mock
+
     ray = _optional("ray", "ray")
     payload, own, under_way, errors = _payload(work), not ray.is_initialized(), dict[Future[Any], Any](), ray.exceptions
     if own:
@@ -310,7 +318,11 @@ def _ray(work: Work, address: str, n_jobs: int, workers: int) -> Iterator[_Pool]
         local = {"num_cpus": workers, "include_dashboard": False, "_node_ip_address": "127.0.0.1", "runtime_env": paths}
         where = {"address": address, "runtime_env": paths} if address else {} if os.environ.get("RAY_ADDRESS") else local
         try:
-            ray.init(log_to_driver=False, logging_level="ERROR", **where)
+            with mock.patch.object(ray._private.utils, "set_sigterm_handler", create=True):  # Ray would end with another exit code
+                ray.init(log_to_driver=False, logging_level="ERROR", **where)
+        except KeyboardInterrupt:
+            ray.shutdown()
+            raise
         except (ConnectionError, ValueError) as error:
             raise InputError(f"no Ray cluster answers: {error}", where="engine", got=address, remedy="look at its address") from error
     try:

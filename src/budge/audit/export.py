@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design
 from budge.audit.sources import choose, make_source
-from budge.errors import InputError, MissingDependencyError, OutputExistsError, StorageError
+from budge.errors import InputError, MissingDependencyError, OutputExistsError
+from budge.files import whole_file
 from budge.models import point_keys
 
 __all__ = ["points_to_ask", "write_points"]
@@ -24,14 +23,14 @@ def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) ->
     source = make_source(im, X, design.on_invalid)
     if design.rule is not None:
         raise InputError("a sequential audit decides as it goes what to ask", where="sequential", remedy="export with a fixed n")
+    if "key" in source.starts().columns:
+        raise InputError("is the name of the column that ties predictions to points", where="column key", remedy="rename the column, or leave it out")
     seen: set[str] = set()
 
     def new(rows: pd.DataFrame) -> pd.DataFrame:
         keys = point_keys(rows)
         fresh = [i for i, key in enumerate(keys) if not (key in seen or seen.add(key))]  # type: ignore[func-returns-value]
-        part = rows.iloc[fresh].reset_index(drop=True)
-        part.insert(0, "key", keys[fresh])
-        return part
+        return pd.concat([pd.Series(keys[fresh], name="key"), rows.iloc[fresh].reset_index(drop=True)], axis=1)
 
     yield new(source.starts())
     for first in range(0, len(source), block_people):
@@ -56,41 +55,32 @@ def write_points(
     if kind not in (".csv", ".parquet", ".pq"):
         raise InputError("points are written as .csv or .parquet", where=str(place), got=kind)
     total = 0
-    try:
-        handle, half = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
-        os.close(handle)
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror}", where=str(place)) from error
-    try:
-        writer = None
-        for part in points_to_ask(im, X, design):
-            if kind == ".csv":
-                part.to_csv(half, mode="a" if total else "w", header=not total, index=False)
-            else:
-                writer = _append(part, half, writer)
-            total += len(part)
-            if progress is not None:
-                progress(total)
-        if writer is not None:
-            writer.close()
-        os.replace(half, place)
-    except OSError as error:
-        raise StorageError(f"cannot be written: {error.strerror or error}", where=str(place)) from error
-    finally:
-        if os.path.exists(half):
-            os.unlink(half)
+    writer = None
+    with whole_file(place, overwrite=overwrite) as file:
+        try:
+            for part in points_to_ask(im, X, design):
+                if kind == ".csv":
+                    part.to_csv(file, header=not total, index=False)
+                else:
+                    writer = _append(part, file, writer, place)
+                total += len(part)
+                if progress is not None:
+                    progress(total)
+        finally:
+            if writer is not None:
+                writer.close()
     return total
 
 
-def _append(part: pd.DataFrame, path: str, writer: Any) -> Any:
+def _append(part: pd.DataFrame, file: BinaryIO, writer: Any, place: Path) -> Any:
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
         raise MissingDependencyError(
-            "Parquet needs pyarrow", where=path, remedy="pip install 'budge[parquet]', or write .csv"
+            "Parquet needs pyarrow", where=str(place), remedy="pip install 'budge[parquet]', or write .csv"
         ) from None
     rows = pa.Table.from_pandas(part, preserve_index=False)
-    writer = writer or pq.ParquetWriter(path, rows.schema)
+    writer = writer or pq.ParquetWriter(file, rows.schema)
     writer.write_table(rows.cast(writer.schema))
     return writer

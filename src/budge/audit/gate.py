@@ -21,6 +21,7 @@ from budge.audit.sources import TableSource
 from budge.audit.summary import differences
 from budge.errors import ExpressionError, InputError, nearest
 from budge.expressions import parse
+from budge.expressions.tokens import Token, scan
 from budge.stats.claims import JUDGED
 from budge.stats.counts import LAWS, STATUSES
 
@@ -68,7 +69,7 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
     FAILED: fail if share(no_way) > 0.05 or share_low > 0.5 (1.0 > 0.05 or 1.0 > 0.5)
     """
     names = audit.models if model is None else (audit._named(model),)
-    used = [name for name in GUARANTEED if name in condition]
+    used = [token.text for token in _tokens(condition) if token.kind == "name" and token.text in GUARANTEED]
     if used and len(names) > 1:
         raise InputError("several models were audited", where="fail-if", got=used[0], remedy=f"name one of {', '.join(names)}")
 
@@ -127,15 +128,20 @@ def _guaranteed(audit: Audit, what: str, model: str) -> float:
 
 
 def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], numbers: dict[str, float]) -> Gate:
-    text, rest = "", condition
-    while rest:
-        name, inside, before, after = _first_call(rest)
-        if name is None:
-            text, rest = text + rest, ""
+    text, end, tokens = "", 0, _tokens(condition)
+    for k, token in enumerate(tokens):
+        if token.kind != "name" or token.column < end:
+            continue
+        after = token.column + len(token.text)
+        if token.text in OVER_PEOPLE and tokens[k + 1].text == "(":
+            begin, after = tokens[k + 1].column + 1, _closing(tokens[k + 1 :], condition) + 1
+            value = _over_people(tables(), token.text, condition[begin : after - 1])
+        elif token.text in numbers:
+            value = numbers[token.text]
         else:
-            text, rest = text + before + repr(round(_over_people(tables(), name, inside), 12)), after
-    for name, value in numbers.items():
-        text = text.replace(name, repr(round(value, 12)))
+            continue
+        text, end = text + condition[end : token.column] + repr(round(value, 12)), after
+    text += condition[end:]
     try:
         parsed = parse(text)
     except ExpressionError as error:
@@ -150,26 +156,21 @@ def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], number
     return Gate(condition, bool(np.all(parsed.evaluate({}))), text)
 
 
-def _first_call(text: str) -> tuple[str | None, str, str, str]:
-    """Return the first aggregate in the text: its name, what is in its brackets, what stands before and after."""
-    places = [(text.find(f"{name}("), name) for name in OVER_PEOPLE if f"{name}(" in text]
-    if not places:
-        return None, "", text, ""
-    start, name = min(places)
-    depth, quote = 0, ""
-    for i in range(start + len(name), len(text)):
-        c = text[i]
-        if quote:
-            quote = "" if c == quote else quote
-        elif c in "'\"":
-            quote = c
-        elif c == "(":
-            depth += 1
-        elif c == ")":
-            depth -= 1
-            if depth == 0:
-                return name, text[start + len(name) + 1 : i], text[:start], text[i + 1 :]
-    raise InputError("a bracket is not closed", where="fail-if", got=text)
+def _tokens(condition: str) -> list[Token]:
+    try:
+        return scan(condition)
+    except ExpressionError as error:
+        raise error.at("fail-if") from None
+
+
+def _closing(tokens: list[Token], condition: str) -> int:
+    """Return where the bracket closes that the first of these tokens opens; brackets in texts and names do not count."""
+    depth = 0
+    for token in tokens:
+        depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "symbol" else 0
+        if not depth:
+            return token.column
+    raise InputError("a bracket is not closed", where="fail-if", got=condition)
 
 
 def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: str) -> float:

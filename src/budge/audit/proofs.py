@@ -15,7 +15,7 @@ from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import HOW, heads, records
 from budge.audit.tasks import people_of
-from budge.errors import printable
+from budge.errors import in_lines
 from budge.interaction import InteractionModel
 from budge.stats.claims import EXTREMES
 
@@ -77,7 +77,7 @@ class Proofs:
 
     @cached_property
     def points(self) -> pd.DataFrame:
-        """One point that attains the target for everybody who has one and does not attain it yet, by label."""
+        """Return one point per person that attains the target, for people who have one and do not attain it yet, by label."""
         found = {}
         for name in self.audit.models:
             rows = self.audit.rows[name]
@@ -88,7 +88,7 @@ class Proofs:
         return pd.DataFrame(found).T.infer_objects()
 
     def __str__(self) -> str:
-        return printable("\n".join(self._sentence(name) for name in self.audit.models))
+        return in_lines(self._sentence(name) for name in self.audit.models)
 
     def _sentence(self, name: str) -> str:
         table, target = self._table(name), self.audit.info["target"]
@@ -133,8 +133,8 @@ def prove(
 ) -> Proofs:  # fmt: skip
     """Prove for every person whether some action leads to the target.
 
-    A person whose points can be listed is settled by asking about all of them, and so is a person one of whose draws attains the target. Everybody else
-    is settled by the model's structure where that can be read (linear models, scorecards, trees, forests, boosting): `impossible` is a proof over every
+    A person whose points can be listed is settled by asking about all of them, and so is a person one of whose draws attains the target. All others
+    are settled by the model's structure where that can be read (linear models, scorecards, trees, forests, boosting): `impossible` is a proof over every
     reachable point. What is not proved is `unresolved`, never a guess. Distributions of features say how often, not what is possible: they are left out.
 
     Parameters

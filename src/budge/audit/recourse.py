@@ -12,12 +12,13 @@ import pandas as pd
 
 from budge.audit.design import Design, designed, given
 from budge.audit.proving import Settler, settlers_of
-from budge.audit.result import Context, same_cell
+from budge.audit.result import same_cell
+from budge.audit.rows import Context
 from budge.audit.run import Prepared, prepare
 from budge.audit.sources import BoolArray, FloatArray, TableSource, choose
 from budge.audit.summary import HOW, records
 from budge.audit.tasks import people_of
-from budge.errors import InputError, Problem, printable
+from budge.errors import InputError, Problem, in_lines
 from budge.interaction import InteractionModel
 from budge.models.reading import plain
 from budge.proof.costs import Cost, CostFunction
@@ -72,7 +73,7 @@ class Recourse:
         return len(self.points)
 
     def __str__(self) -> str:
-        return printable("\n".join(self._lines()))
+        return in_lines(self._lines())
 
     def _lines(self) -> list[str]:
         target = f"the output {self.info.get('target', '')}"
@@ -118,7 +119,7 @@ class Recourse:
                 "impossible": f"The decision about you is {now}. No change that is open to you would make it {wanted}. This is proved, not estimated.",
             }
             lines.append(said.get(self.status, f"The decision about you is {now}. No change was found that would make it {wanted}: {self.reason}."))
-            return printable("\n".join(lines))
+            return in_lines(lines)
         lines.append(f"The decision about you is {now}. It would be {wanted} if this changed:")
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
@@ -128,7 +129,7 @@ class Recourse:
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]
         lines += [f"Note: {note.what}." for note in self.notes if note.where == "effects"]
-        return printable("\n".join(lines))
+        return in_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""

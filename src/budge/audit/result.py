@@ -15,12 +15,12 @@ import pandas as pd
 from budge import stats
 from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design
-from budge.audit.sources import Source, TableSource
+from budge.audit.rows import Context, Rows
+from budge.audit.sources import TableSource
 from budge.audit.summary import HOW, Summary, differences, group_table, summarise
 from budge.audit.tally import GroupTallies, Tally
 from budge.errors import InputError, Problem, nearest
-from budge.models import Predictor
-from budge.stats import Claims, Counts, claim
+from budge.stats import Claims, claim
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, PROOFS, STATUSES
 from budge.stats.quantiles import how_much_exactly
@@ -29,35 +29,12 @@ if TYPE_CHECKING:
     from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
-__all__ = ["COLUMNS", "Audit", "Context", "Rows", "same_cell"]
+__all__ = ["COLUMNS", "Audit", "same_cell"]
 
 COLUMNS = (
     "prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "p_adjusted", "verdict", "lower", "upper",
     "exactness", "extreme",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Context:
-    """What is at hand in the process that ran the audit and is not saved: models, people, interaction model."""
-
-    predictors: Mapping[str, Predictor]
-    X: Any
-    im: Any
-    source: Source
-    settlers: dict[str, Any] = field(default_factory=dict, compare=False)  # what proves about each model, made when it is first needed
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The rows that one model was asked about: their labels, what the model answered about them as they are, and what was counted."""
-
-    index: pd.Index
-    place: npt.NDArray[np.int64]  # positions in the table of people
-    prediction: npt.NDArray[Any]
-    units: npt.NDArray[np.int64]  # equal for rows that share their draws
-    counts: Counts
-    groups: pd.DataFrame  # the columns that the design declares as groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +105,7 @@ class Audit:
         return self.table[self.table["model"] == self._named(model)].drop(columns="model")
 
     def whole(self) -> Audit:
-        """Return the same audit with everybody in memory: this one."""
+        """Return the same audit with all people in memory: this one."""
         return self
 
     def in_memory(self, model: str | None = None, *, naming: str = "") -> Iterator[Audit]:
@@ -302,8 +279,10 @@ class Audit:
         return save_audit(self, folder, overwrite=overwrite)
 
     def to_html(
-        self, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", overwrite: bool = False
-    ) -> Path:
+        self, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
+        people_name: str = "", group_labels: Mapping[str, Mapping[str, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
+        threshold_reason: str = "", purpose: str = "", auditor: str = "", overwrite: bool = False,
+    ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
 
         Parameters
@@ -316,6 +295,8 @@ class Audit:
             Results of stress tests to show.
         title
             The title of the report.
+        target_name, people_name, group_labels, feature_labels, threshold_reason, purpose, auditor
+            Words of your own, such as "approval" and "refused applicants"; see `budge.report.nouns.Nouns`. Plain words stand in for those not given.
 
         Examples
         --------
@@ -328,13 +309,15 @@ class Audit:
         'report.html'
         """
         from budge.report.document import write_report
+        from budge.report.nouns import Nouns
 
-        return write_report(self, path, by=by, ablation=ablation, sensitivity=sensitivity, title=title, overwrite=overwrite)
+        nouns = Nouns(people_name, target_name, threshold_reason, purpose, auditor, group_labels or {}, feature_labels or {})
+        return write_report(self, path, by=by, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, overwrite=overwrite)
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:
         """Read a run; a file that was changed on disk since is an error that names it."""
-        from budge.audit.storage import load_audit
+        from budge.audit.loading import load_audit
 
         return load_audit(folder)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -20,27 +20,28 @@ from budge.audit.conditions import where_true
 from budge.audit.counting import Block, Counted, Work
 from budge.audit.design import Design, Execution, population_name
 from budge.audit.engines import run_blocks
-from budge.audit.result import Audit, Context, Rows
+from budge.audit.failing import Streak, answered, aside, check_answered, set_aside, unanswered, with_result
+from budge.audit.result import Audit
+from budge.audit.resuming import answers_still, latest, missed, record_of, recounted, resumed, shuffled, unsettled
+from budge.audit.rows import Context, Rows
 from budge.audit.sources import BoolArray, IntArray, Source, TableSource, choose, make_source
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, Problem, nearest
 from budge.interaction import InteractionModel
 from budge.journal import Journal
 from budge.models import Predictor
+from budge.models.contained import kept_seeds
 from budge.people import is_stream
 from budge.stats.counts import Counts
 
 __all__ = [
-    "OTHER_CODE", "PROBE", "Blocks", "Prepared", "answered", "check_answered", "chosen_people", "drifted", "finished", "info_of", "labelled", "prepare",
-    "probe_of", "result_of", "rows_of", "run_audit", "same_probe", "set_aside",
+    "Blocks", "Prepared", "chosen_people", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of", "rows_of", "run_audit", "warn",
 ]  # fmt: skip
 
-PROBED = 16  # people whose sizes tell how many fit into a block; points per person that tell code from other code
-PROBE = "probe"  # the key of these in a journal
-OTHER_CODE = "this is another run: the model, the target or the interactions are code that behaves otherwise now"
+SIZED = 16  # people whose sizes tell how many fit into a block
 MOST_PEOPLE = 32_768  # of a block
 MOST_PROVED = 64  # the same where something is proved about each
 LARGER = 4  # questions per block, where a block need not be kept or sent: people are prepared, and witnesses asked about, together
-IDENTITY = ("version", "streams", "design", "spec_digest", "data_digest", "model_digests", "answers_digests", "population")
+IDENTITY = ("version", "streams", "design", "spec_digest", "data_digest", "model_digests", "addresses", "answers_digests", "population")
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
@@ -77,11 +78,17 @@ class Prepared:
         before = {name: values[some] for name, values in self.before.items()}
         return Block(some, self.source.take(some), before, {name: mask[some] for name, mask in self.asked.items()}, told)
 
+    def answered(self, before: Arrays) -> Prepared:
+        """Return the same audit with other answers about the people as they are."""
+        same = prepare(self.predictors, self.X, self.im, self.design, before=before)
+        same.notes = self.notes
+        return same
+
     def rows_each(self) -> float:
         """Return about how many points a person has, from a few of them."""
         if not len(self.todo) or self.design.method == "sample":
             return float(self.design.draws)
-        some = self.source.take(self.todo[np.unique(np.linspace(0, len(self.todo) - 1, PROBED).astype(np.intp))])
+        some = self.source.take(self.todo[np.unique(np.linspace(0, len(self.todo) - 1, SIZED).astype(np.intp))])
         listed, drawn, _ = choose(some, self.design)
         return float(np.mean(np.where(listed, some.size, np.where(drawn, self.design.draws, 1.0))))
 
@@ -114,49 +121,33 @@ def prepare(
         raise DesignError("a proposal needs an interaction model over a table", where="proposal", got=type(im).__name__)
     notes: tuple[Problem, ...] = ()
     if before is None:
-        before, notes = ask_starts(predictors, source.starts(), design.target, seed=design.seed, table=table, check=check)
+        before, notes = ask_starts(predictors, source.starts(), design.target, seed=design.seed, table=table, check=check, whole=like is None)
     made = Prepared(source, predictors, design, X, im, before, notes, like)
     made.check_draws()
     return made
 
 
+@kept_seeds()
 def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
     """Return the result of the design for these people and models."""
     if is_stream(X):
-        from budge.audit.streamed import run_stream
+        from budge.audit.streaming import run_stream
 
         return run_stream(model, X, im, design, execution)
     made = prepare(model, X, im, design, check=bool(execution.check))
-    info = info_of(made)
-    log = None
-    if execution.journal is not None:
-        log = Journal.open(Path(execution.journal), {key: info[key] for key in IDENTITY}, overwrite=execution.overwrite)
+    made.notes = (*made.notes, *(note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name)))
+    info, log = info_of(made), None
+    if execution.journal is not None:  # how many people there are to test follows from the answers about them, which the journal compares
+        known = {**info, "design": made.design.but(family=1).to_dict()}
+        log = Journal.open(Path(execution.journal), {key: known[key] for key in IDENTITY}, overwrite=execution.overwrite)
     try:
-        records = {} if log is None else log.done()
-        probe = records.pop(PROBE, None)
-        if log is not None and execution.check:
-            _check_code(log, probe, made, info)
-        done = _latest([_reread(record) for record in records.values()], len(made.source), again=log is not None and not log.complete)
-        known = np.concatenate([part.people for part in done]) if done else np.zeros(0, np.intp)
-        progress, attempt, ready = execution.progress or (lambda done, total: None), 1 if log is None else log.attempt, len(known)
-        progress(ready, len(made.todo))
-
-        def told(people: int) -> None:
-            nonlocal ready
-            ready += people
-            progress(ready, len(made.todo))
-
-        blocks = Blocks(made, made.todo[~np.isin(made.todo, known)], execution, told)
-        try:
-            for _, found in run_blocks(made.work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
-                if log is not None:
-                    log.write({f"{attempt:06d}:{int(found.people[0]):012d}": _record(found)})
-                done.append(found)
-                told(sum(len(part.people) for part in done) - ready)
-        except IncompleteError as error:
-            gone = np.concatenate([blocks.pieces[position] for position in error.lost])  # type: ignore[attr-defined]
-            raise set_aside(error, made.source.labels[gone].tolist(), len(gone), len(made.todo), result_of(made, info, done)) from error
-        result = finished(made, result_of(made, info, done), execution.check)
+        seen = list[Counted]()
+        if log is not None:
+            made, seen = resumed(log, made, info, bool(execution.check))
+            info = info_of(made)
+        result = _counted(made, info, seen, log, execution)
+        if execution.finish is not None:
+            result = execution.finish(result)
         if log is not None and not log.complete:
             log.finish()
     finally:
@@ -165,54 +156,57 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
     return result
 
 
-def set_aside(error: IncompleteError, labels: Sequence[Any], gone: int, people: int, result: Any) -> IncompleteError:
-    """Return the error with the people whose blocks were given up, and the result of the others."""
-    named = ", ".join(map(str, labels[:10])) + (", …" if len(labels) > 10 else "")
-    problem = error.problems[0]
-    found = IncompleteError([replace(problem, what=f"{gone:,} of {people:,} people were set aside ({named}); {problem.what}")])
-    found.result = result  # type: ignore[attr-defined]
-    return found
+def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: Journal | None, execution: Execution) -> Audit:
+    """Return the result after asking about all people of whom `seen`, which grows, does not hold all answers."""
+    again = unsettled(seen) if log is not None and not log.complete else np.zeros(0, np.intp)
+    ready = np.isin(made.todo, _people(seen)) & ~np.isin(made.todo, again)
+    progress, attempt, told_of = execution.progress or (lambda done, total: None), 1 if log is None else log.attempt, int(ready.sum())
+    progress(told_of, len(made.todo))
+
+    def told(people: int) -> None:
+        nonlocal told_of
+        told_of += people
+        progress(told_of, len(made.todo))
+
+    left = made.todo[~ready & ~np.isin(made.todo, again)]
+    left = shuffled(left, attempt) if len(again) else left
+    work, several, streak = replace(made.work, check=bool(execution.check)), False, Streak(made.design)
+    for second in (False, True):  # people whom a model that was down for a while, or an earlier attempt, left without an answer have a second turn
+        blocks, before, streak = Blocks(made, left, execution, told), len(seen), Streak(made.design) if streak.ended else streak
+        several = several or len(blocks) > 1
+        try:
+            for _, found in run_blocks(work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
+                seen.append(found)
+                if execution.check != "warn":
+                    ModelError.raise_if(found.drift)
+                if log is not None:
+                    log.write({f"{attempt:06d}:{int(found.people[0]):012d}": record_of(found)})
+                ready |= np.isin(made.todo, found.people)
+                told(int(ready.sum()) - told_of)
+                streak.add(found)
+        except IncompleteError as error:
+            gone = made.todo[~np.isin(made.todo, _people(seen))]
+            enough = not len(gone) and streak.ended and (not second or answers_still(made, latest(seen, len(made.source))))
+            if not enough:  # else all people were asked about, and the design tells whether those who have no answer are too many
+                raise set_aside(error, made.source.labels[gone].tolist(), len(gone), len(made.todo), result_of(made, info, seen)) from error
+        except ModelError as error:
+            with_result(error, result_of(made, info, seen))
+            raise
+        left, attempt = np.union1d(again, missed(seen[before:])), attempt + 1
+        left = shuffled(left, attempt) if len(again) else left
+        if second or not len(left):
+            break
+    result = result_of(made, info, seen)
+    try:
+        other = recounted(made, seen[:1]) if execution.check and several and not streak.ended else None
+    except IncompleteError as error:
+        with_result(error, result)
+        raise
+    return finished(made, result, execution.check, other)
 
 
-def _check_code(log: Journal, known: Mapping[str, Any] | None, made: Prepared, info: Mapping[str, Any]) -> None:
-    """Compare answers about a few reachable points with those of the journal, where a model, the target or the interactions are code without a digest."""
-    now = probe_of(made, info)
-    if now is None:
-        return
-    if known is None:
-        if not log.complete:
-            log.write({PROBE: now})
-    elif not same_probe(known, now):
-        raise InputError(OTHER_CODE, where=str(log.path), remedy="choose another folder, or overwrite it")
-
-
-def probe_of(made: Prepared, info: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return what is answered about a few reachable points; None where everything has a digest."""
-    code = [*info["model_digests"].values(), info["spec"], None if "function" in info["design"]["target"] else ""]
-    if None not in code or not len(made.todo):
-        return None
-    places = made.todo[np.unique(np.linspace(0, len(made.todo) - 1, 8).astype(np.intp))]
-    some = made.source.take(places)
-    listed, drawn, _ = choose(some, made.design)
-    digest, seen = blake2b(digest_size=8), dict[str, list[int]]()
-    for chunk in (*some.exact(np.flatnonzero(listed)), *some.draws(np.flatnonzero(drawn), PROBED, made.design)):
-        few = np.flatnonzero(np.arange(len(chunk.owner)) - chunk.starts[chunk.owner] < PROBED)
-        who = chunk.people[chunk.owner[few]]
-        points = some.points(who, chunk, few)
-        digest.update(repr(points).encode() if chunk.moved is None else np.ascontiguousarray(chunk.moved[:, few]).tobytes())
-        for name, ask in made.askers.items():
-            found = ask(points, made.before[name][places][who])
-            seen.setdefault(name, []).extend(np.where(found.good, found.hit, -1).astype(int).tolist())  # -1: no answer, now or then
-    return {"points": digest.hexdigest(), "hits": seen}
-
-
-def same_probe(known: Mapping[str, Any] | None, now: Mapping[str, Any] | None) -> bool:
-    """Return whether two probes agree, as far as both have answers."""
-    if known is None or now is None:
-        return known == now
-    pairs = [(known["hits"].get(name, ()), hits) for name, hits in now["hits"].items()]
-    agree = all(len(one) == len(two) and all(a == b or -1 in (a, b) for a, b in zip(one, two)) for one, two in pairs)
-    return bool(known["points"] == now["points"] and agree)
+def _people(blocks: Sequence[Counted]) -> IntArray:
+    return np.concatenate([np.zeros(0, np.intp), *(block.people for block in blocks)])
 
 
 class Blocks(Sequence[Block]):
@@ -226,7 +220,7 @@ class Blocks(Sequence[Block]):
             each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round
         if execution.block_people is None and made.design.prove:
             each, here = min(each, MOST_PROVED), False
-        self.made, self.pieces, self.told = made, [left[at : at + each] for at in range(0, len(left), each)], told if here else None
+        self.made, self.pieces, self.told = made, [np.sort(left[at : at + each]) for at in range(0, len(left), each)], told if here else None
 
     def __len__(self) -> int:
         return len(self.pieces)
@@ -236,9 +230,14 @@ class Blocks(Sequence[Block]):
 
 
 def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) -> Audit:
-    """Return the result of the blocks that are done."""
+    """Return the result of the blocks that are done, for each person that of the best attempt."""
+    done = latest(done, len(made.source))
     rows, causes = rows_of(made, done)
-    return Audit(rows, made.design, {**info, "causes": causes}, made.notes, Context(made.predictors, made.X, made.im, made.source))
+    lost = unanswered({name: answered([own.counts]) for name, own in rows.items()}, causes)
+    notes = tuple(dict.fromkeys(replace(p, severity="warning") for part in done for p in part.drift))
+    gone = made.todo[~np.isin(made.todo, _people(done))]
+    notes = (*aside(made.source.labels[gone].tolist(), len(gone), len(made.todo)), *made.notes, *lost, *notes)
+    return Audit(rows, made.design, {**info, "causes": causes}, notes, Context(made.predictors, made.X, made.im, made.source))
 
 
 def rows_of(made: Prepared, done: Sequence[Counted]) -> tuple[dict[str, Rows], dict[str, list[str]]]:
@@ -266,39 +265,30 @@ def labelled(values: pd.Series, labels: Mapping[Any, str]) -> pd.Series:
     return values.map(lambda v: labels.get(v, labels.get(str(v), v))) if labels else values
 
 
-def finished(made: Prepared, result: Audit, check: bool | str) -> Audit:
-    """Return the result if the model is still the one that was asked at the start and enough points have an answer; an error with it otherwise."""
-    result = replace(result, notes=(*result.notes, *drifted(made.predictors, made.source.starts(), made.before, check, result)))
+def finished(made: Prepared, result: Audit, check: bool | str, other: str | None = None) -> Audit:
+    """Return the result if the model is still the one that was asked at the start and enough points have an answer; an error with it otherwise.
+
+    `other` names somebody of the first block whose counts were others at the end.
+    """
+    result = replace(result, notes=(*result.notes, *drifted(made.predictors, made.source.starts(), made.before, check, result, other)))
     causes = [cause for found in result.info["causes"].values() for cause in found]
     check_answered(answered([rows.counts for rows in result.rows.values()]), made.design, causes, result)
     return result
 
 
-def drifted(predictors: Mapping[str, Predictor], starts: Any, before: Arrays, check: bool | str, result: Any) -> tuple[Problem, ...]:
-    """Ask about the people again: raise an error, with the result attached, where a model answers otherwise; with ``"warn"``, return notes."""
-    problems = ask_again(predictors, starts, before) if check else []
+def drifted(
+    predictors: Mapping[str, Predictor], starts: Any, before: Arrays, check: bool | str, result: Any, other: str | None = None
+) -> tuple[Problem, ...]:
+    """Ask about the people again: raise an error, with the result attached, where a model answers otherwise or not at all; with ``"warn"``, return notes."""
+    problems, silent = ask_again(predictors, starts, before) if check else ([], [])
+    if other is not None:
+        what = "the model answers otherwise than at the start: points of the first block, counted again at the end, gave other counts"
+        problems.append(Problem("model", what, got=other, remedy="fix its seed and its version; check='warn' keeps the result with a note"))
     if problems and check != "warn":
-        error = ModelError(problems)
-        error.result = result  # type: ignore[attr-defined]
-        raise error
-    return tuple(replace(p, severity="warning") for p in problems)
-
-
-def answered(counts: Sequence[Counts]) -> tuple[int, int]:
-    """Return the number of points, and of those without an answer."""
-    return sum(int(c.n.sum()) for c in counts), sum(int(c.unresolved.sum()) for c in counts)
-
-
-def check_answered(points: tuple[int, int], design: Design, causes: Sequence[str], result: Any) -> None:
-    """Raise an error, with the result attached, where more points have no answer than the design accepts."""
-    many, lost = points
-    if many and lost / many > design.max_unresolved:
-        error = IncompleteError(
-            f"{lost:,} of {many:,} points have no answer" + (f"; the first reason: {causes[0]}" if causes else ""),
-            where="max_unresolved", got=design.max_unresolved, remedy="see the column unresolved of result.table; mend the model or accept more",
-        )  # fmt: skip
-        error.result = result  # type: ignore[attr-defined]
-        raise error
+        raise with_result(ModelError(problems), result)
+    if silent and check != "warn":
+        raise with_result(IncompleteError(silent), result)
+    return tuple(replace(p, severity="warning") for p in (*problems, *silent))
 
 
 def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> BoolArray:
@@ -321,6 +311,20 @@ def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> B
         what = f"must choose among {len(source)} people by true and false"
         raise InputError(what, where="population", got=f"{chosen.dtype} of shape {chosen.shape}")
     return chosen
+
+
+def nobody_left(design: Design, chosen: int, people: int, name: str = "model") -> tuple[Problem, ...]:
+    """Return a note where the default population leaves nobody: ``not lower`` and ``not different`` hold for all people as they are."""
+    if chosen or not people or not (isinstance(design.population, str) and design.population == "outside"):
+        return ()
+    what = f"nobody is audited: the output of {name} {design.target.describe()} for all {people:,} people as they are"
+    return (Problem("population", what, remedy="population='all' (--population all) audits all of them", severity="warning"),)
+
+
+def warn(notes: Iterable[Problem]) -> None:
+    """Log that nobody is audited, once for a whole analysis."""
+    for note in list(notes)[:1]:
+        logging.getLogger(__name__).warning("%s", note)
 
 
 def info_of(made: Prepared) -> dict[str, Any]:
@@ -354,49 +358,6 @@ def info_of(made: Prepared) -> dict[str, Any]:
         "twins": len(source) - 1 - int(source.units.max(initial=-1)),
         "models": {name: p.describe() for name, p in made.predictors.items()},
         "model_digests": {name: p.digest() for name, p in made.predictors.items()},
+        "addresses": {name: getattr(p, "address", None) for name, p in made.predictors.items()},
         "answers_digests": {name: answers_digest(outputs) for name, outputs in made.before.items()},
     }
-
-
-# -- the journal's record of a block ------------------------------------------------------------------------------------
-
-
-def _record(found: Counted) -> dict[str, Any]:
-    return {
-        "people": found.people.tolist(),
-        "asked": {name: mask.tolist() for name, mask in found.asked.items()},
-        "counts": {name: counts.to_dict() for name, counts in found.counts.items()},
-        "causes": {name: list(causes) for name, causes in found.causes.items()},
-    }
-
-
-def _reread(record: Mapping[str, Any]) -> Counted:
-    """Return a block of the journal."""
-    people = np.array(record["people"], dtype=np.intp)
-    asked = {name: np.array(mask, dtype=bool) for name, mask in record["asked"].items()}
-    counts = {name: Counts.from_dict(columns) for name, columns in record["counts"].items()}
-    return Counted(people, counts, asked, {name: tuple(causes) for name, causes in record["causes"].items()})
-
-
-def _latest(blocks: Sequence[Counted], size: int, *, again: bool) -> list[Counted]:
-    """Return what the blocks of a journal, in the order of its attempts, hold for each person last.
-
-    People who had points without an answer were asked again by a later attempt, and both records are kept. With `again`, those who still have such
-    points are left out: they are asked once more.
-    """
-    newer, found = np.zeros(size, dtype=bool), []
-    for block in reversed(blocks):
-        keep = ~newer[block.people]
-        newer[block.people] = True
-        if again:
-            for name, counts in block.counts.items():
-                keep[np.flatnonzero(block.asked[name])[counts.unresolved > 0]] = False
-        found.append(block if keep.all() else _kept(block, keep))
-    return found[::-1]
-
-
-def _kept(block: Counted, keep: BoolArray) -> Counted:
-    """Return some people of a block, with the reasons that may still apply to them."""
-    counts = {name: found.take(keep[block.asked[name]]) for name, found in block.counts.items()}
-    causes = {name: why if counts[name].unresolved.any() else () for name, why in block.causes.items()}
-    return Counted(block.people[keep], counts, {name: mask[keep] for name, mask in block.asked.items()}, causes)

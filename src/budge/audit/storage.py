@@ -1,18 +1,17 @@
-"""Saved runs: counts in one file and a JSON record beside them, written whole or not at all, checked when read.
+"""Saved runs: counts in one file and a JSON record beside them, written whole or not at all; `budge.audit.loading` reads them.
 
 What is saved is what was seen (`Counts`) and what was asked (`Design`); the table and every claim are made from these again.
 """
 
 from __future__ import annotations
 
+import io
 import json
-import os
-import tempfile
-import zipfile
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +20,23 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.ask import predictors_of
-from budge.audit.design import MASK, Design, Execution
+from budge.audit.design import MASK, Execution
+from budge.audit.loading import (
+    COUNTS,
+    FORMAT,
+    PARTS,
+    RECORD,
+    check_record,
+    digest_of,
+    most_record,
+    piece_files,
+    read_record,
+    target_was_code,
+)
 from budge.audit.sources import TableSource, make_source
-from budge.errors import InputError, OutputExistsError, Problem, StorageError
+from budge.errors import InputError, OutputExistsError, StorageError
 from budge.features import Feature
+from budge.files import make_folder, remove, write_whole
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.reach.reacher import reacher
@@ -34,40 +46,57 @@ from budge.stats.weights import Heavy
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["RECORD", "design_of", "load_audit", "moved_of", "population_of", "put_in_place", "read_record", "replay", "save_audit", "write_record"]
+__all__ = ["RECORD", "moved_of", "population_of", "replay", "save_audit", "tidy", "write_record"]
 
-RECORD, COUNTS, FORMAT = "audit.json", "counts.npz", 3
+_DATA = re.compile(rf"{COUNTS.pattern}|\.(counts-|audit\.json).*\.part")
+_PIECE = re.compile(r"\.?[0-9]{6,}-[0-9]+-[0-9a-f]{16}\.parquet(\.part)?")
 
 
 def save_audit(audit: Audit, folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Write to a folder beside, then move it into place: half a run is never seen."""
+    """Write the counts, then the record that names them by digest: with the record, and at once, the new run takes the place of an old one."""
     place = Path(folder)
-    if place.exists() and not overwrite and not _only_journal(place):
+    if place.exists() and not overwrite and not _free(place):
         raise OutputExistsError("exists already", where=str(place), remedy="choose another folder, or overwrite")
+    counts, record = _content(audit)
+    digest = digest_of(counts)
+    data = place / f"counts-{digest[:16]}.npz"
+    made = make_folder(place)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=f".{place.name}.") as half:
-            made = Path(half) / "run"
-            made.mkdir()
-            _write(audit, made)
-            if place.is_dir():
-                for item in sorted(made.iterdir(), key=lambda path: path.name == RECORD):  # the record, which names the other by digest, comes last
-                    os.replace(item, place / item.name)
-            else:
-                os.replace(made, place)
-    except OSError as error:
-        raise StorageError(
-            f"cannot be written: {error.strerror or error}", where=str(place), remedy="choose a folder that can be written"
-        ) from error
+        write_whole(data, counts)
+        write_record(place / RECORD, {**record, "files": {data.name: digest}})
+    except BaseException:
+        tidy(place, pieces=False, made=made)
+        raise
+    tidy(place)
     return place
 
 
-def _only_journal(place: Path) -> bool:
-    """Return whether a folder holds nothing, or only the journal of the run itself."""
-    return place.is_dir() and all(item.name.startswith("journal.") for item in place.iterdir())
+def _free(place: Path) -> bool:
+    """Return whether a folder holds nothing, or only the journal of the run itself and what a save that was killed has left."""
+    return place.is_dir() and all(item.name.startswith(("journal.", ".journal.")) or _DATA.fullmatch(item.name) for item in place.iterdir())
 
 
-def _write(audit: Audit, folder: Path) -> None:
+def tidy(place: Path, *, pieces: bool = True, made: bool = False) -> None:
+    """Remove the data that the record of a folder does not name: of a run that it has replaced, or of a writer that failed or was killed.
+
+    `pieces` tells whether those of a stream are removed too, and `made` whether an empty folder is.
+    """
+    try:
+        record = read_record(place / RECORD) if (place / RECORD).exists() else {}
+        named = {place / name for name in record.get("files", ())} | set(piece_files(place, record.get("info", {})))
+    except (StorageError, KeyError, TypeError, ValueError):
+        return  # what it names is not known
+    inside = place / PARTS
+    there = [*place.iterdir(), *(inside.iterdir() if pieces and inside.is_dir() else ())]
+    remove(path for path in there if path not in named and (_DATA if path.parent == place else _PIECE).fullmatch(path.name))
+    for folder, empty in ((inside, pieces), (place, made)):
+        if empty:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _content(audit: Audit) -> tuple[bytes, dict[str, Any]]:
+    """Return the counts as a file, and the record."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     columns: dict[str, Any] = {}
     for k, (name, rows) in enumerate(audit.rows.items()):
@@ -82,37 +111,33 @@ def _write(audit: Audit, folder: Path) -> None:
             "prediction": _column(rows.prediction, f"{k}.prediction", arrays),
             "groups": {str(c): _group(rows.groups[c], f"{k}.group.{c}", arrays) for c in rows.groups.columns},
         }
-    np.savez_compressed(folder / COUNTS, **arrays)  # type: ignore[arg-type]
-    record = {
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)  # type: ignore[arg-type]
+    return data.getvalue(), {
         "info": dict(audit.info),
         "design": audit.design.to_dict(),
         "index_name": _plain(audit.table.index.name),
         "columns": columns,
         "moved": {name: [[at, _plain(steps)] for at, steps in found.items()] for name, found in moved_of(audit).items()},
         "notes": [p.to_dict() for p in audit.notes],
-        "files": {COUNTS: _digest(folder / COUNTS)},
     }
-    write_record(folder / RECORD, record)
 
 
 def write_record(path: Path, record: Mapping[str, Any], *, kind: str = "table") -> None:
     """Write the record of a run, with its digest; `kind` tells whether people stood in a table or came as a stream."""
     plain = {"budge": FORMAT, "kind": kind, **record, "info": _plain(dict(record["info"])), "design": _plain(record["design"])}
-    body = json.dumps(plain, indent=1, ensure_ascii=False)
-    digest = blake2b(body.encode(), digest_size=16).hexdigest()
-    put_in_place(path, json.dumps({"digest": digest, "record": body}, ensure_ascii=False).encode())
-
-
-def put_in_place(path: Path, body: bytes) -> None:
-    """Write a file beside, then move it into place: half a file is never seen."""
-    half = path.with_name(f".{path.name}.half")
+    body = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))  # without spaces: what every witness changes is most of a record
+    digest = digest_of(body.encode())
+    text = json.dumps({"digest": digest, "record": body}, ensure_ascii=False).encode()
+    most, remedy = most_record(path), "give the people shorter labels, or as a stream"
+    if len(text) > most:
+        what = f"the record would be larger than the {most:,} bytes that are read again"
+        raise InputError(what, where=str(path), got=f"{len(text):,} bytes", remedy=remedy)
     try:
-        half.write_bytes(body)
-        os.replace(half, path)
-    except OSError as error:
-        half.unlink(missing_ok=True)
-        what = f"cannot be written: {error.strerror or error}"
-        raise StorageError(what, where=str(path), remedy="make room, or choose another folder; what was finished is kept") from error
+        check_record(body, most)
+    except ValueError as error:
+        raise InputError(f"the record would not be read again: {error}", where=str(path), remedy=remedy) from None
+    write_whole(path, text)
 
 
 def _column(values: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -129,88 +154,11 @@ def _column(values: Any, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict
 
 def _group(values: pd.Series, name: str, arrays: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
     """Put a column of groups among the arrays; the order of categories is the order in which groups are shown."""
-    found = _column(values.to_numpy(), name, arrays)
+    whole = pd.api.types.is_integer_dtype(values.dtype) and values.hasnans  # pandas would make fractions of them
+    found = _column(values.to_numpy(dtype=object) if whole else values.to_numpy(), name, arrays)
     if isinstance(values.dtype, pd.CategoricalDtype):
         found |= {"order": [_plain(v) for v in values.cat.categories.tolist()], "ordered": bool(values.cat.ordered)}
     return found
-
-
-def load_audit(folder: str | Path) -> Audit:
-    """Read a saved run."""
-    from budge.audit.result import Audit, Rows
-
-    place = Path(folder)
-    record = read_record(place / RECORD)
-    try:
-        if record.get("kind") == "stream":
-            from budge.audit.streamed import load_stream
-
-            return load_stream(place, record)
-        data = place / COUNTS
-        if not data.exists():
-            raise StorageError("is missing from the run", where=str(data))
-        if _digest(data) != record["files"][COUNTS]:
-            raise StorageError("was changed after it was written: its digest differs", where=str(data))
-        with np.load(data, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        rows = {}
-        for k, (name, columns) in enumerate(record["columns"].items()):
-            heavy = Heavy(**{f.name: arrays[f"{k}.heavy.{f.name}"] for f in fields(Heavy)})
-            counts = Counts(**{f.name: arrays[f"{k}.{f.name}"] for f in fields(Counts) if f.name != "heavy"}, heavy=heavy)
-            index = _read_column(columns["index"], arrays)
-            index = index if isinstance(index, pd.Index) else pd.Index(index, tupleize_cols=False)
-            index.name = record["index_name"]
-            groups = pd.DataFrame({c: _read_group(found, arrays) for c, found in columns["groups"].items()}, index=index)
-            prediction = np.asarray(_read_column(columns["prediction"], arrays))
-            rows[name] = Rows(index, arrays[f"{k}.place"], prediction, arrays[f"{k}.units"], counts, groups)
-        moved = {name: {int(at): [[_read(cell) for cell in step] for step in steps] for at, steps in found} for name, found in record["moved"].items()}
-        return Audit(rows, design_of(record), record["info"], tuple(Problem(**note) for note in record["notes"]), moved=moved)
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
-        raise StorageError(f"is not a whole record of a run: {error}", where=str(place / RECORD)) from None
-
-
-def design_of(record: Mapping[str, Any]) -> Design:
-    """Return the design of a record."""
-    target = record["design"]["target"]
-    return Design.from_dict(record["design"], target=_code if isinstance(target, Mapping) and "function" in target else None)
-
-
-def _code(outputs: Any) -> Any:
-    """Stand in for a target that was Python code and is not saved."""
-    raise InputError("the target is Python code and was not saved", where="target", remedy="give the target")
-
-
-def read_record(path: Path) -> dict[str, Any]:
-    """Return the record of a run, if it is as it was written."""
-    try:
-        outer = json.loads(path.read_text(encoding="utf-8"))
-        body = outer["record"]
-        if blake2b(body.encode(), digest_size=16).hexdigest() != outer["digest"]:
-            raise StorageError("was changed after it was written: its digest differs", where=str(path))
-        record: dict[str, Any] = json.loads(body)
-    except FileNotFoundError:
-        raise StorageError("there is no saved run here", where=str(path), remedy="save one with audit.save(folder)") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise StorageError(f"is not a whole record of a run: {error}", where=str(path)) from None
-    if record.get("budge") != FORMAT:
-        raise StorageError("was written by another version", where=str(path), got=record.get("budge"), remedy="make the run again")
-    return record
-
-
-def _read_column(found: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-    if "array" in found:
-        values = arrays[found["array"]]
-        return pd.DatetimeIndex(values).tz_localize("UTC").tz_convert(found["zone"]) if "zone" in found else values
-    values = np.empty(len(found["values"]), dtype=object)
-    values[:] = [_read(v) for v in found["values"]]
-    return values
-
-
-def _read_group(found: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> Any:
-    values = np.asarray(_read_column(found, arrays))
-    if "order" not in found:
-        return values
-    return pd.Categorical(values, categories=[_read(v) for v in found["order"]], ordered=found["ordered"])
 
 
 def moved_of(audit: Audit) -> dict[str, dict[int, list[list[Any]]]]:
@@ -267,7 +215,7 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None, *, ta
         im = context.im if context is not None else InteractionModel.from_spec(audit.info["spec"])
     people = X if X is not None else context.X if context is not None else None
     aim = target if target is not None else audit.design.target
-    if getattr(aim, "function", None) is _code or aim is _code:
+    if target_was_code(aim):
         raise InputError("the target is Python code and was not saved", where="replay", remedy="pass target")
     source = make_source(im, people, audit.design.on_invalid)
     predictors = predictors_of(model, table=isinstance(source, TableSource))
@@ -297,10 +245,6 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None, *, ta
     return replace(again, info={**again.info, **when, **kept})
 
 
-def _digest(path: Path) -> str:
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest()
-
-
 def _plain(value: Any) -> Any:
     """Return a value as JSON holds it; NaN, infinities, tuples and times by name."""
     if isinstance(value, dict):
@@ -318,12 +262,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, pd.Timestamp | datetime):
         return {"time": pd.Timestamp(value).isoformat()}
     return value if isinstance(value, str | int | float | bool | None.__class__) else str(value)
-
-
-def _read(value: Any) -> Any:
-    if not isinstance(value, dict) or len(value) != 1:
-        return value
-    ((kind, content),) = value.items()
-    if kind == "tuple":
-        return tuple(_read(v) for v in content)
-    return float(content) if kind == "float" else pd.Timestamp(content) if kind == "time" else value

@@ -12,7 +12,7 @@ import pandas as pd
 
 from budge.audit.design import Design
 from budge.audit.tally import Tally
-from budge.errors import printable
+from budge.errors import in_lines
 from budge.stats import Share
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
@@ -63,14 +63,14 @@ class Summary:
     info: Mapping[str, Any]
 
     def __str__(self) -> str:
-        return printable("\n".join(self.sentences()))
+        return in_lines(self.sentences())
 
     def sentences(self) -> list[str]:
         """Return the sentences, the most important first."""
         lines = [self._first(), self._verdicts()]
         if self.share is not None:
             lines.append(self._share())
-        lines += [line for column, table in self.groups.items() for line in _group_lines(column, table, self.design, self._sure())]
+        lines += [line for column, table in self.groups.items() for line in _group_lines(column, table, self.design, self.sure())]
         lines.append(self._how())
         if self.unresolved:
             why = f" (the first reason: {self.causes[0]})" if self.causes else ""
@@ -123,7 +123,7 @@ class Summary:
         """Return why a share of people of whom none was drawn is not one number."""
         return "whatever the missing answers are" if self.unresolved else "by ends of responsiveness that are proved"
 
-    def _sure(self) -> str:
+    def sure(self) -> str:
         """Return how sure the shares of groups are."""
         if self.approximate:
             return "approximately; no error rate is guaranteed"

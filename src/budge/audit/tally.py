@@ -6,21 +6,20 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design
+from budge.audit.rows import Rows
 from budge.errors import StorageError
 from budge.stats import Claims, Share, claim, share_from_p_values
 from budge.stats._checks import Claim
 from budge.stats.counts import Counts
-from budge.stats.multiplicity import Units, adjust
-
-if TYPE_CHECKING:
-    from budge.audit.result import Rows
+from budge.stats.multiplicity import adjust
+from budge.stats.shares import Units
 
 __all__ = ["GroupTallies", "Tally", "mean_rho", "tally_pieces"]
 
@@ -134,7 +133,7 @@ def _mean(values: npt.NDArray[np.float64], people: Ints) -> float:
 def tally_pieces(
     pieces: Iterable[Rows], people: int, design: Design, group: Callable[[Rows], pd.Series] | None = None
 ) -> tuple[Tally, dict[Any, Tally]]:
-    """Return the tally of everybody and of every group, from pieces of the rows of one model, one in memory at a time.
+    """Return the tally of all people and of every group, from pieces of the rows of one model, one in memory at a time.
 
     `people` is how many rows there are at most. Who shares draws with whom is found bucket by bucket, by files of 16 bytes per person.
     """
@@ -163,15 +162,17 @@ def tally_pieces(
                 own = found["group"] == k
                 parts[name].append(Units.of(found["entry"][own], found["unit"][own]))
     claims = claim(counts, design)
-    everybody = Tally(counts, claims, entries.people, Units.join(whole), asked)
+    total = Tally(counts, claims, entries.people, Units.join(whole), asked)
     joined = {name: Units.join(parts[name]) for name in _in_order(list(names), kinds)}
-    return everybody, {name: replace(everybody, people=units.people_of(len(counts)), units=units) for name, units in joined.items()}
+    return total, {name: replace(total, people=units.people_of(len(counts)), units=units) for name, units in joined.items()}
 
 
 @contextmanager
 def _room() -> Iterator[None]:
     try:
         yield
+    except StorageError:  # of a part of the run
+        raise
     except OSError as error:
         remedy = "make room there, or set TMPDIR; what was finished is kept"
         raise StorageError(f"temporary files cannot be written: {error.strerror or error}", where=tempfile.gettempdir(), remedy=remedy) from error

@@ -6,12 +6,14 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
 
+from budge.cli.interrupts import Interrupt, end, signals
 from budge.errors import BudgeError, Problem
 
 __all__ = ["app", "echo_json", "main"]
@@ -52,16 +54,25 @@ def main(argv: list[str] | None = None) -> int:
         if name not in {command.name for command in app.registered_commands}:  # once, however often it is called
             importlib.import_module(f"budge.cli.{name}").register(app)
     arguments = sys.argv[1:] if argv is None else argv
+    with signals() as interrupt:
+        code = _main(arguments, interrupt)
+        if argv is None and interrupt.number:
+            end(code)
+        return code
+
+
+def _main(arguments: list[str], interrupt: Interrupt) -> int:
     as_json = "--json" in arguments
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="budge", obj=tuple(arguments))
+        if result == 128 + signal.SIGINT:  # what typer makes of Ctrl-C
+            return _interrupted(interrupt, as_json=as_json)
         sys.stdout.flush()  # here, where what stands in its way can be said
     except BudgeError as error:
         _refuse(type(error).__name__, error.problems, as_json=as_json, text=str(error))
         return error.exit_code
     except KeyboardInterrupt:
-        _refuse("Interrupted", (Problem("", "interrupted"),), as_json=as_json)
-        return 130
+        return _interrupted(interrupt, as_json=as_json)
     except SystemExit as error:  # typer's own end where the reader of the output is gone: 1 would say that a gate failed
         if not isinstance(error.__context__, BrokenPipeError):
             raise
@@ -77,7 +88,7 @@ def main(argv: list[str] | None = None) -> int:
         return 3
     except Exception as error:
         if isinstance(error, getattr(typer, "Abort", ())):
-            return 130
+            return _interrupted(interrupt, as_json=as_json)
         if not hasattr(error, "format_message") or not hasattr(error, "show"):  # click's usage errors have both
             raise
         if type(error).__name__ == "NoArgsIsHelpError":
@@ -86,6 +97,12 @@ def main(argv: list[str] | None = None) -> int:
             _refuse("UsageError", (_usage(error),), as_json=as_json)
         return int(getattr(error, "exit_code", 2))
     return result if isinstance(result, int) else 0
+
+
+def _interrupted(interrupt: Interrupt, *, as_json: bool) -> int:
+    """State what is kept after Ctrl-C or SIGTERM; return 130 or 143."""
+    _refuse("Interrupted", (Problem("", "interrupted", remedy=interrupt.kept),), as_json=as_json)
+    return interrupt.code
 
 
 def _unwritten() -> int:

@@ -24,7 +24,7 @@ def _ablate(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     relax: Annotated[list[str] | None, typer.Option(help="One of the relaxations by name; all of them unless given.")] = None,
     method: Annotated[str, typer.Option(help="both (default), or paired: the paper's probe.")] = "both",
     stuck: Annotated[

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from budge.cli import echo_json
+from budge.cli.interrupts import kept
 from budge.cli.shared import (
     Adjust,
     Claim,
@@ -20,7 +21,6 @@ from budge.cli.shared import (
     as_typed,
     gates_record,
     grouped,
-    labelled,
     models_of,
     people_of,
     progress_bar,
@@ -50,7 +50,7 @@ def audit(
     context: typer.Context,
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[str, typer.Argument(help="The people: a CSV or Parquet file; a folder or a quoted pattern of Parquet files is read part by part.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Annotated[
         list[str] | None,
         typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE to compare them."),
@@ -93,7 +93,7 @@ def audit(
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
     engine: Annotated[str | None, typer.Option(help="Where the work is done: serial, processes, dask:ADDRESS, ray:ADDRESS (dask and ray alone: here).")] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a finished run in the folder.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder, once the new one is finished.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and gates.")] = False,
 ) -> None:
@@ -132,14 +132,18 @@ def audit(
         population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
         max_unresolved=max_unresolved, prove=prove, prove_seconds=prove_seconds,
     )  # fmt: skip
-    with progress_bar("people", quiet=quiet or as_json) as progress:
-        how = budge.Execution(n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None)
-        result = budge.audit(named, people, im, design=design, execution=how)
-    result = replace(result, info={**result.info, "command": as_typed(context)})
-    if groups != own and everything is not None:
-        result = grouped(result, everything, groups)
-    if out is not None:
-        result.save(out, overwrite=True)  # before the gates: a condition that cannot be read costs no run
+
+    def finish(found: Audit) -> Audit:
+        found = replace(found, info={**found.info, "command": as_typed(context)})
+        if groups != own and everything is not None:
+            found = grouped(found, everything, groups)
+        if out is not None:
+            found.save(out, overwrite=True)
+        return found
+
+    with progress_bar("people", quiet=quiet or as_json) as progress, kept(out):
+        how = budge.Execution(n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None, finish=finish)
+        result = budge.audit(named, people, im, design=design, execution=how)  # saved before the gates: a condition that cannot be read costs no run
     gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
     if as_json:
         summaries = {name: result.summary(name) for name in result.models}
@@ -167,7 +171,7 @@ def _people(data: str, drop: list[str] | None, label: str | None) -> tuple[Any, 
 
     path = Path(data)
     if path.is_file() and path.stat().st_size < IN_MEMORY:
-        everything = labelled(read_people(path), label)
+        everything = read_people(path, label)
         return people_of(path, drop, label=label), everything, list(map(str, everything.columns))
     if not path.exists() and not any(sign in data for sign in "*?["):
         raise StorageError("there is no such file", where=data, remedy="look at its name and folder")

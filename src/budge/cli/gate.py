@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, gates_record, labelled, people_of, read_people, run_of, same_people, show_gates
+from budge.cli.shared import Id, gates_record, people_of, read_people, run_of, same_people, show_gates
 
 __all__ = ["register"]
 
@@ -38,7 +38,7 @@ def _gate(
     people = None
     if data is not None:
         same_people(found, people_of(data, drop, label=label))
-        people = labelled(read_people(data), label)
+        people = read_people(data, label)
     gates = [gate(found, condition, model=model, people=people) for condition in fail_if]
     failed = [g for g in gates if g.failed]
     if as_json:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, Model, OnInvalid, Population, models_of, people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, Model, OnInvalid, Population, models_of, people_of, progress_bar, say, show_table, tame
 from budge.errors import OutputExistsError, StorageError
 
 __all__ = ["register"]
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 def prove(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Model,
     population: Population = "all",
     n: Annotated[int, typer.Option("-n", help="Draws per person before a proof is tried.")] = 100,
@@ -59,7 +59,7 @@ def prove(
             progress=progress, design=design,
         )  # fmt: skip
     if out is not None:
-        found.table.reset_index(names="person").to_csv(out, index=False)
+        tame(found.table.reset_index(names="person")).to_csv(out, index=False)
     if as_json:
         echo_json(found.to_dict())
     elif not quiet:

@@ -23,7 +23,7 @@ def recourse(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
     person: Annotated[str, typer.Option("--person", help="Who: the number of the row from 0, or the name in the column of --id.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Model,
     k: Annotated[int, typer.Option("-k", help="Plans at most; each moves another set of features.")] = 1,
     cost: Annotated[list[str] | None, typer.Option(help="Cost per unit of change, e.g. income=0.001; may repeat. Features not named cost nothing.")] = None,

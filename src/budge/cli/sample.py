@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -65,5 +66,7 @@ def sample(
         say("The model's owner returns a file with the columns key and prediction; then")
         usual = (("--alpha", alpha, 0.05), ("--claim", claim, "below"), ("--method", method, "auto"), ("--on-invalid", on_invalid, "error"))
         kept = "".join(f" {option} {value}" for option, value, default in usual if value != default)
-        kept += "".join(f" --drop {column}" for column in drop or ()) + (f" --id {label}" if label else "")
-        say(f"  budge audit {spec} {data} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")
+        names = [*(word for column in drop or () for word in ("--drop", column)), *(("--id", label) if label else ())]
+        kept += "".join(f" {shlex.quote(word)}" for word in names)
+        files = shlex.join([str(spec), str(data)])
+        say(f"  budge audit {files} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")

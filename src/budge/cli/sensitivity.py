@@ -24,7 +24,7 @@ def _sensitivity(
     specs: Annotated[list[Path], typer.Argument(help="Spec files, one a member of the family; or one, with --vary or --toggle.")],
     data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")],
+    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     vary: Annotated[
         list[str] | None, typer.Option(help="A place in the spec and values: features.income.max_increase=1000,5000")
     ] = None,

@@ -31,7 +31,7 @@ def serve(
     model: Annotated[
         list[str] | None, typer.Option(help="A model file (.onnx, .skops, .json, .ubj, .txt); several as NAME=FILE to compare them.")
     ] = None,
-    target: Annotated[str | None, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different'.")] = None,
+    target: Annotated[str | None, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="The embedded lending demo: nothing else is needed.")] = False,
     threshold: Annotated[float, typer.Option(help="The threshold at the start; the page can change it.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,

@@ -12,7 +12,8 @@ import pandas as pd
 import typer
 
 from budge.cli.terminal import progress_bar, say, show_table
-from budge.errors import DataError, InputError, MissingDependencyError, StorageError, nearest
+from budge.errors import DataError, InputError, StorageError, nearest
+from budge.frames import read_parquet
 
 if TYPE_CHECKING:
     from budge.audit.gate import Gate
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Adjust", "Claim", "Harm", "Id", "Method", "Model", "OnInvalid", "Population", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
     "progress_bar", "read_people", "run_of", "same_people", "say", "show_gates", "show_table",
+    "tame",
 ]  # fmt: skip
 
 
@@ -36,22 +38,13 @@ Model = Annotated[list[str], typer.Option(help="A model file: .onnx, .skops, XGB
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
 
 
-def read_people(path: Path) -> pd.DataFrame:
-    """Return a table from a CSV or Parquet file."""
+def read_people(path: Path, label: str | None = None) -> pd.DataFrame:
+    """Return a table from a CSV or Parquet file; `label`: the column that names the people."""
     if path.suffix.lower() in (".parquet", ".pq"):
-        try:
-            return pd.read_parquet(path)
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Parquet needs pyarrow", where=str(path), remedy="pip install 'budge[parquet]'"
-            ) from error
-        except FileNotFoundError:
-            raise StorageError("there is no such file", where=str(path), remedy="look at its name and folder") from None
-        except (OSError, ValueError) as error:
-            raise DataError(f"cannot be read: {error}", where=str(path)) from error
+        return labelled(read_parquet(path), label)
     from budge.spec import read_table
 
-    return read_table(path)
+    return labelled(read_table(path, label=label), label)
 
 
 def run_of(folder: Path) -> Audit:
@@ -86,14 +79,14 @@ def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
         raise DataError(what, where=f"--id {column}", remedy="fill the column, or leave --id out")
     twice = names[names.duplicated()]
     if len(twice):
-        remedy = "give a column in which everybody differs, or leave --id out"
+        remedy = "give a column in which all people differ, or leave --id out"
         raise DataError(f"{twice.nunique():,} names occur more than once", where=f"--id {column}", got=twice.iloc[0], remedy=remedy)
     return people.set_index(column)
 
 
 def people_of(data: Path, drop: Sequence[str] | None, *, label: str | None = None) -> pd.DataFrame:
     """Return the table without the columns that are not for the model; `label`: the column that names the people."""
-    people = labelled(read_people(data), label)
+    people = read_people(data, label)
     gone = [c for c in drop or () if c not in people.columns]
     if gone:
         raise InputError("no such column", where="--drop", got=gone[0], remedy=nearest(gone[0], map(str, people.columns)))
@@ -137,6 +130,11 @@ def grouped(result: Audit, everything: pd.DataFrame, by: Sequence[str]) -> Audit
         name: replace(own, groups=pd.DataFrame({c: everything[c].to_numpy()[own.place] for c in by}, index=own.index)) for name, own in result.rows.items()
     }
     return replace(result, rows=rows, design=design, info={**result.info, "design": design.to_dict()})
+
+
+def tame(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return a table for a CSV file in which a text that a spreadsheet would run as a formula is shown as a text."""
+    return rows.map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell)
 
 
 def gates_record(gates: Sequence[Gate]) -> list[dict[str, Any]]:

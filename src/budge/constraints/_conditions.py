@@ -39,7 +39,7 @@ def moved_to(variables: Iterable[Var], layer: str) -> frozenset[Var]:
 def condition_problems(expression: Expression, features: Mapping[str, Feature], where: str) -> list[Problem]:
     """Undeclared names, unknown levels, layers that a constraint cannot read, a number where a truth value is needed."""
     found = []
-    levels = {name: f.levels for name, f in features.items() if f.levels is not None}
+    levels = {name: f.levels for name in expression.names() if (f := features.get(name)) is not None and f.levels is not None}
     for problem in expression.check(levels, features):
         found.append(Problem(f"{where}.{problem.where}" if problem.where else where, problem.what, problem.got, problem.remedy))
     for layer, name in sorted(expression.vars):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import Problem, nearest
+from budge.errors import MOST_PROBLEMS, Problem, nearest
 from budge.expressions import Formula, Linear, Row, Var, common_denominator, fraction
 from budge.features import Feature
 
@@ -183,12 +184,9 @@ def _plain(value: Any) -> Any:
 
 def undeclared(names: tuple[str, ...], features: Mapping[str, Feature], where: str = "") -> list[Problem]:
     """A problem for every name that no feature has, and for every name given twice."""
-    found = [
-        Problem(where, "names a feature that is not declared", name, nearest(name, features))
-        for name in names
-        if name not in features
-    ]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    strange = [name for name in names if name not in features][:MOST_PROBLEMS]
+    found = [Problem(where, "names a feature that is not declared", name, nearest(name, features)) for name in strange]
+    twice = sorted(name for name, times in Counter(names).items() if times > 1) if len(set(names)) < len(names) else []
     found += [Problem(where, "names a feature twice", name, "name it once") for name in twice]
     return found
 

@@ -59,7 +59,7 @@ class IfThen(Constraint):
         levels, integers = self.levels, self.integers
         return self.condition.bind(levels, integers), self.consequence.bind(levels, integers)
 
-    @property
+    @cached_property
     def scope(self) -> tuple[str, ...]:
         return tuple(sorted(self.condition.names() | self.consequence.names()))
 

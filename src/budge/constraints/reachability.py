@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -68,7 +69,7 @@ class Reachability(Constraint):
         elif strange := [cell for row in self.values for cell in row if not isinstance(cell, str | int | float | np.generic)]:
             found.append(Problem("values", "a value is a text, a number or a truth value", strange[0]))
         elif len(set(self.values)) < k:
-            twice = next(row for row in self.values if self.values.count(row) > 1)
+            twice = next(row for row, times in Counter(self.values).items() if times > 1)
             found.append(Problem("values", "a row of values is listed twice", list(twice)))
         else:
             found += self._value_problems(features)
@@ -89,11 +90,12 @@ class Reachability(Constraint):
             feature = features.get(name)
             if feature is None:
                 continue
+            levels = None if feature.levels is None else {level for level in feature.levels if isinstance(level, Hashable)}
             for row in self.values:
                 value = row[column]
-                if feature.levels is not None:
-                    if value not in feature.levels:
-                        found.append(Problem("values", f"not a level of {name}", value, nearest(value, map(str, feature.levels))))
+                if levels is not None:
+                    if value not in levels:
+                        found.append(Problem("values", f"not a level of {name}", value, nearest(value, map(str, levels))))
                 elif isinstance(value, str) or not np.isfinite(value):
                     found.append(Problem("values", f"{name} needs a number", value))
                 elif feature.type in ("binary", "integer") and value != int(value):
@@ -105,8 +107,8 @@ class Reachability(Constraint):
 
     def table(self) -> FloatArray:
         """The listed values as numbers, categories by position."""
-        levels = self.levels
-        coded = [[levels[n].index(v) if n in levels else v for n, v in zip(self.features, row)] for row in self.values]
+        levels = {name: {level: i for i, level in reversed(list(enumerate(found)))} for name, found in self.levels.items()}
+        coded = [[levels[n][v] if n in levels else v for n, v in zip(self.features, row)] for row in self.values]
         return np.array(coded, dtype=float)
 
     def _allowed(self, start: int | None) -> BoolArray:

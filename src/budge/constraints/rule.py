@@ -44,7 +44,7 @@ class Rule(Constraint):
         """The expression over the declared features: levels are codes, whole numbers compare exactly."""
         return self.parsed.bind(self.levels, self.integers)
 
-    @property
+    @cached_property
     def scope(self) -> tuple[str, ...]:
         return tuple(sorted(self.parsed.names()))
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import KeysView, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from budge.effects.declared import WAYS, Effect, Latent, in_order
-from budge.errors import ExpressionError, Problem, SpecError, nearest
+from budge.errors import MOST_PROBLEMS, ExpressionError, Problem, SpecError, nearest
 from budge.expressions import Var, parse
 from budge.features import Feature
 
@@ -31,9 +31,12 @@ def effect_problems(effects: Sequence[Effect], latent: Sequence[Latent], feature
             found += _latent_problems(draw, place, features, levels)
         elif not callable(draw.draw):
             found.append(Problem(place, "is neither an expression nor a function", draw.draw))
-    acted = [effect.feature for effect in effects]
+    first = {effect.feature: i for i, effect in reversed(list(enumerate(effects)))}
+    names = set(shared)
     broken = False
     for i, effect in enumerate(effects):
+        if len(found) > MOST_PROBLEMS:
+            return found
         place = f"effects[{i}]"
         given = [way for way in WAYS if getattr(effect, way) is not None]
         if len(given) != 1:
@@ -47,10 +50,10 @@ def effect_problems(effects: Sequence[Effect], latent: Sequence[Latent], feature
                 )
             )
             continue
-        if acted.count(effect.feature) > 1 and acted.index(effect.feature) != i:
+        if first[effect.feature] != i:
             found.append(Problem(f"{place}.feature", "a feature has two effects", effect.feature, "write them as one"))
         try:
-            found += _one_effect(effect, place, features, levels, set(shared), set(acted))
+            found += _one_effect(effect, place, features, levels, names, first.keys())
         except ExpressionError as error:
             found += error.at(f"{place}.{effect.way}").problems
             broken = True
@@ -84,7 +87,7 @@ def _latent_problems(draw: Latent, place: str, features: Mapping[str, Feature], 
 
 
 def _one_effect(
-    effect: Effect, place: str, features: Mapping[str, Feature], levels: Mapping[str, Any], latent: set[str], acted: set[str]
+    effect: Effect, place: str, features: Mapping[str, Feature], levels: Mapping[str, Any], latent: set[str], acted: KeysView[str]
 ) -> list[Problem]:
     where = f"{place}.{effect.way}"
     feature = features[effect.feature]
@@ -126,14 +129,15 @@ def _domain(effect: Effect, place: str, features: Mapping[str, Feature], levels:
     """An effect that can leave the feature's domain must say how it is kept in."""
     feature, expression = features[effect.feature], effect.expression
     assert expression is not None
-    whole: set[Var] = {(layer, n) for n, f in features.items() if f.discrete for layer in ("value", "before", "action")}
+    read = {name: f for name in expression.names() if (f := features.get(name)) is not None}
+    whole: set[Var] = {(layer, n) for n, f in read.items() if f.discrete for layer in ("value", "before", "action")}
     found = []
     if feature.discrete and not effect.round and not expression.integral(whole):
         found.append(Problem(place, f"would make {feature.name} ({feature.type}) a fraction", effect.draw, "set round: true"))
     low, high = feature.range
     if (math.isfinite(low) or math.isfinite(high)) and effect.clip is None:
         bounds: dict[Var, tuple[float, float]] = {}
-        for name, f in features.items():
+        for name, f in read.items():
             bounds["value", name] = bounds["before", name] = f.range
             bounds["action", name] = (f.range[0] - f.range[1], f.range[1] - f.range[0]) if f.actionable else (0.0, 0.0)
         try:

@@ -7,11 +7,11 @@ under ``latent.name``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from budge.errors import Problem, nearest
+from budge.errors import MOST_PROBLEMS, Problem, nearest
 
 from .nodes import (
     Boolean,
@@ -90,6 +90,7 @@ def resolve(node: Node, levels: Levels, problems: list[Problem], result: Yield |
 class _Resolver:
     def __init__(self, levels: Levels, problems: list[Problem]):
         self.levels, self.problems = levels, problems
+        self.codes: dict[int, dict[tuple[bool, object], int]] = {}
 
     def node(self, node: Node, result: Yield | None = None) -> Node:
         match node:
@@ -146,13 +147,17 @@ class _Resolver:
         return node
 
     def code(self, node: Constant, name: str, levels: Sequence[object] | None) -> Node:
-        for code, level in enumerate(levels or ()):
-            if isinstance(level, str) == isinstance(node, Text) and level == node.value:
-                return Number(float(code), column=node.column)
+        codes = self.codes.get(id(levels))
+        if codes is None:  # the first of equal levels counts
+            listed = [(i, level) for i, level in enumerate(levels or ()) if isinstance(level, Hashable)]  # others are a problem of the feature
+            codes = self.codes[id(levels)] = {(isinstance(level, str), level): i for i, level in reversed(listed)}
+        code = codes.get((isinstance(node, Text), node.value))
+        if code is not None:
+            return Number(float(code), column=node.column)
         if levels is None:
             self.report(node, f"{name} has no levels, so it cannot hold a string", "declare it as a category, or use a number")
             return node
-        remedy = nearest(node.value, map(str, levels))
+        remedy = nearest(node.value, map(str, levels)) if len(self.problems) < MOST_PROBLEMS else ""
         if remedy.startswith("did you mean"):
             remedy += f" Levels: {', '.join(map(str, list(levels)[:12]))}{', …' if len(levels) > 12 else ''}"
         self.report(node, f"{name} has no such level", remedy)

@@ -14,26 +14,22 @@ from typing import Self
 
 from filelock import FileLock, Timeout
 
-from budge.errors import StorageError
+from budge.errors import BudgeError, StorageError
+from budge.files import part_of, remove, sync
+from budge.stored import check_regular, harden, parse_json, read_bytes
 
-__all__ = ["FolderLock", "connect", "create", "damaged", "guarded", "make_folder", "probe", "tidy"]
+__all__ = ["PROBE", "FolderLock", "connect", "create", "damaged", "files_of", "guarded", "probe", "put"]
+
+PROBE = ".journal.probe"
 
 _PROBE_BYTES = 1 << 18
+_LOGS = ("-wal", "-shm")
 _ROOM = "make room or choose another folder; what was finished is kept, and the same call goes on from there"
-
-
-def make_folder(folder: Path) -> None:
-    """The run folder, if it is not there."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        what = "a file stands there, not a folder" if folder.exists() else f"the folder cannot be made: {error.strerror}"
-        raise StorageError(what, where=str(folder), remedy="choose another folder") from error
 
 
 def probe(folder: Path) -> None:
     """Write something before any work is done, so that a full disk or a read-only folder shows at once."""
-    path = folder / f".probe-{os.getpid()}"
+    path = folder / PROBE
     try:
         with path.open("wb") as file:
             file.write(bytes(_PROBE_BYTES))
@@ -43,49 +39,55 @@ def probe(folder: Path) -> None:
         remedy = "make room, or choose another folder"
         raise StorageError(f"the folder cannot be written: {error.strerror}", where=str(folder), remedy=remedy) from error
     finally:
-        with suppress(OSError):
-            path.unlink()
+        remove([path])
 
 
-def tidy(path: Path) -> None:
-    """Remove what a process that died while it probed or made a journal left. We hold the lock: it is nobody's."""
-    for pattern in (".probe-*", f".{path.name}-*"):
-        for left in path.parent.glob(pattern):
-            with suppress(OSError):
-                left.unlink()
+def files_of(path: Path) -> list[Path]:
+    """Return a journal's file and those that SQLite keeps beside it."""
+    return [path, *(path.with_name(path.name + log) for log in _LOGS)]
 
 
 def create(path: Path, script: str) -> None:
-    """A new file with what the script puts in it, moved into place when it is whole. What stood there stays until then."""
-    fresh = path.with_name(f".{path.name}-{os.getpid()}")
-    with guarded(path), closing(connect(fresh, new=True)) as connection:
-        connection.executescript(script)
+    """Make a new file with what the script puts in it, moved into place when it is whole. What stood there stays until then."""
+    fresh = part_of(path)
+    remove(files_of(fresh))  # of a process that was killed; the lock is held
     try:
-        _sync(fresh)
+        with guarded(path), closing(connect(fresh, new=True)) as connection:
+            connection.executescript(script)
+        put(fresh, path)
+    except BaseException:
+        remove(files_of(fresh))
+        raise
+
+
+def put(fresh: Path, path: Path) -> None:
+    """Move a journal that nobody has open to another place, over the one that stands there."""
+    try:
+        sync(fresh)
         if path.exists():  # its log must not be replayed into the new file, nor be lost before that one stands
-            with suppress(sqlite3.Error), closing(sqlite3.connect(path, isolation_level=None)) as old:
+            with suppress(sqlite3.Error, StorageError), closing(connect(path)) as old:
                 old.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        for log in ("-wal", "-shm"):
-            path.with_name(path.name + log).unlink(missing_ok=True)
-        fresh.replace(path)
-        _sync(path.parent)
+        for log in files_of(path)[1:]:
+            log.unlink(missing_ok=True)
+        os.replace(fresh, path)
+        with suppress(OSError):
+            sync(path.parent)
     except OSError as error:
-        raise StorageError(f"the journal cannot be put in place: {error.strerror}", where=str(path)) from error
+        raise StorageError(f"the journal cannot be put in place: {error.strerror}", where=str(path), remedy=_ROOM) from error
 
 
 def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
     """A connection that leaves transactions to us. A file of no bytes, which SQLite would take for a new one, is damaged."""
+    check_regular(path, *(path.with_name(path.name + log) for log in ("-wal", "-shm", "-journal")))
     if not new and path.stat().st_size == 0:
         raise damaged(path, "it is empty (0 bytes)")
     with guarded(path):
         connection = sqlite3.connect(path, isolation_level=None, timeout=10.0)
         try:
-            connection.text_factory = lambda text: text.decode("utf-8", "replace")  # a checksum notices, rather than the codec
+            harden(connection)
             if new:  # the file remembers it; a file that turns out to be no journal is not touched
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")  # whole after any crash; a power cut may cost the last blocks
-            connection.execute("PRAGMA cell_size_check = ON")
-            connection.execute("PRAGMA trusted_schema = OFF")
         except BaseException:
             connection.close()
             raise
@@ -95,7 +97,9 @@ def connect(path: Path, *, new: bool = False) -> sqlite3.Connection:
 def damaged(path: Path, what: str) -> StorageError:
     """The error for a file that is not as it was written."""
     remedy = "start again in another folder, or overwrite it"
-    return StorageError(f"the journal of the run is damaged: {what}", where=str(path), remedy=remedy)
+    error = StorageError(f"the journal of the run is damaged: {what}", where=str(path), remedy=remedy)
+    error.damage = True  # type: ignore[attr-defined]
+    return error
 
 
 @contextmanager
@@ -103,11 +107,13 @@ def guarded(path: Path) -> Iterator[None]:
     """SQLite's errors in our words."""
     try:
         yield
-    except UnicodeDecodeError as error:  # SQLite quotes what it cannot read, and the quotation cannot be read either
-        raise damaged(path, f"a text in it is none: {error}") from error
+    except ValueError as error:  # content of another shape; or SQLite quotes what it cannot read, and the quotation cannot be read either
+        if isinstance(error, BudgeError):
+            raise
+        raise damaged(path, str(error)) from error
     except sqlite3.Error as error:
         match getattr(error, "sqlite_errorcode", 0) & 0xFF:  # the last byte tells the kind, the rest the circumstances
-            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_ERROR:
+            case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_FORMAT | sqlite3.SQLITE_ERROR | sqlite3.SQLITE_TOOBIG:
                 raise damaged(path, str(error)) from error
             case sqlite3.SQLITE_FULL:
                 raise StorageError(f"the disk is full: {error}", where=str(path), remedy=_ROOM) from error
@@ -116,16 +122,6 @@ def guarded(path: Path) -> Iterator[None]:
                 raise StorageError(f"another program holds the journal: {error}", where=str(path), remedy=remedy) from error
             case _:
                 raise StorageError(f"the journal cannot be read or written: {error}", where=str(path), remedy=_ROOM) from error
-
-
-def _sync(path: Path) -> None:
-    if os.name == "nt":  # Windows opens no folder, and syncs no file that is open to read
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 class FolderLock:
@@ -142,6 +138,7 @@ class FolderLock:
     @classmethod
     def take(cls, path: Path) -> Self:
         """Lock the file, or raise an error that names its owner."""
+        check_regular(path)  # a link would have the owner written into another file
         lock = cls(path)
         try:
             lock._lock.acquire(timeout=0.2)  # time enough for an owner that has locked to sign
@@ -169,9 +166,7 @@ def _sign(descriptor: int) -> None:
 def _owner(path: Path) -> str:
     """Return the owner of the lock, in words."""
     try:
-        with path.open("rb", buffering=0) as file:
-            file.seek(1)
-            note = json.loads(file.read(4096))
+        note = parse_json(read_bytes(path, 4096)[1:])
         return f"process {int(note['pid'])} on {note['host']}, started {note['started']}"
     except (ValueError, KeyError, TypeError, OSError):
         return "its owner has not signed"

@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from budge.stored import parse_json
+
 __all__ = ["decode", "encode"]
 
 
@@ -28,8 +30,8 @@ def encode(value: Any) -> str:
 
 
 def decode(text: str) -> Any:
-    """What `encode` was given."""
-    return json.loads(text, object_hook=_value)
+    """What `encode` was given; a text that is too large, too deep or ambiguous is a `ValueError`."""
+    return _values(parse_json(text))
 
 
 def _plain(value: Any) -> Any:
@@ -52,7 +54,11 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a record holds numbers, texts, lists and mappings, not {type(value).__name__}: {value!r}")
 
 
-def _value(pairs: dict[str, Any]) -> Any:
-    if pairs.keys() == {"$float"}:
-        return float(pairs["$float"])
-    return {key[1:] if key.startswith("$") else key: item for key, item in pairs.items()}
+def _values(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_values(item) for item in value] if any(isinstance(item, list | dict) for item in value) else value
+    if not isinstance(value, dict):
+        return value
+    if value.keys() == {"$float"}:
+        return float(value["$float"])
+    return {key[1:] if key.startswith("$") else key: _values(item) for key, item in value.items()}

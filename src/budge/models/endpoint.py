@@ -7,7 +7,7 @@ import json
 import math
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -165,7 +165,7 @@ class Endpoint:
         known = {} if store is None else store.get(list(first))
         reasons: dict[str, None] = {}
         asked = [key for key in first if key not in known]
-        lost = 0
+        lost = failures = 0
         for start in range(0, len(asked), self.batch_rows):
             some = asked[start : start + self.batch_rows]
             try:
@@ -173,12 +173,13 @@ class Endpoint:
                 lost = 0
             except GaveUpError as error:
                 reasons[str(error)] = None
-                lost += 1
+                lost, failures = lost + 1, failures + 1
                 if lost == 3:
                     raise self._incomplete(f"three batches in a row got no answer: {error}", len(asked) - start) from error
                 continue
             except _UnreadableError as error:
                 reasons[str(error)] = None
+                failures += 1
                 continue
             except _CapError as error:
                 raise self._incomplete(f"the cap of {self.max_calls} calls is reached", len(asked) - start) from error
@@ -188,10 +189,15 @@ class Endpoint:
             known.update(got)
             if store is not None and got:
                 store.put(got)
-        return self._read([known.get(key) for key in keys], tuple(reasons)[:KEPT_REASONS])
+        return replace(self._read([known.get(key) for key in keys], tuple(reasons)[:KEPT_REASONS]), failures=failures)
 
     def digest(self) -> None:
         """What stands behind an address cannot be seen."""
+
+    @property
+    def address(self) -> str:
+        """Where and how the endpoint is asked, without what may be secret: part of the identity of a run, since there is no digest."""
+        return " ".join([self._transport.shown, self.format, self.field_name, self.version, repr(self.reading), repr(self.columns)])
 
     def describe(self) -> str:
         """One English sentence."""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import os
+import zipfile
+import zlib
 from collections.abc import Collection
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from budge.errors import MissingDependencyError, ModelError, Problem, StorageError, nearest
 from budge.models.lgbm_text import check_text
+from budge.models.limits import JSON_PARTS, SCHEMA_BYTES, BeyondLimitError, check_archive, check_parts, check_size, read_bytes
 from budge.models.onnx_model import OnnxModel
 from budge.models.sniff import Format, hidden, sniff
-from budge.models.ubj import check_ubj
+from budge.models.xgb_file import check_xgboost
 
 __all__ = ["load_model"]
 
@@ -30,6 +36,9 @@ RUNS_CODE: dict[Format, str] = {
     "zip": "an archive of an unknown kind",
 }
 CODE_SUFFIXES = {".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".npz", ".npy", ".sav", ".dill", ".cloudpickle"}
+DEEPEST = 400  #: levels of a skops schema
+#: scikit-learn's estimators that hand the numbers of a file to libsvm, which trusts them: wrong ones end the process.
+LIBSVM = ("NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR")
 SAFE = "save it as ONNX or skops, or in the engine's own format (XGBoost .json or .ubj, LightGBM .txt)"
 
 
@@ -59,12 +68,11 @@ def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> An
     budge.errors.ModelError: ...model.pkl: loading would run code: the file is a pickle; save it as ...
     """
     path = Path(path)
-    if not path.is_file():
-        where = str(path)
-        if path.parent.is_dir() and not path.exists():
-            near = nearest(path.name, sorted(p.name for p in path.parent.iterdir())[:1000])
-            raise StorageError("there is no such model file", where=where, remedy=near)
-        raise StorageError("there is no such model file", where=where)
+    if not os.path.lexists(path):
+        near = nearest(path.name, sorted(p.name for p in islice(path.parent.iterdir(), 1000))) if path.parent.is_dir() else ""
+        raise StorageError("there is no such model file", where=str(path), remedy=near)
+    check_size(path)
+    check_archive(path)
     form = sniff(path)
     suffix = path.suffix.lower()
     beside = hidden(path, form) if form not in ("empty", "unknown") else ""
@@ -96,39 +104,43 @@ def _renamed(suffix: str) -> str:
 
 def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
     if form == "onnx":
-        return OnnxModel.read(path)
+        model = OnnxModel.read(path)
+        model.check()
+        return model
     if form == "skops":
         return _skops(path, trust)
     package = "lightgbm" if form == "lightgbm" else "xgboost"
+    content = read_bytes(path)
+    if form == "lightgbm":
+        content = content.replace(b"\r\n", b"\n")  # the sizes of trees that the file states count one byte per end of a line
+        check_text(content, where=str(path))
+    else:
+        content = content.strip() if form == "xgboost-json" else content
+        check_xgboost(content, where=str(path))
     try:
         if form == "lightgbm":
             import lightgbm
 
-            content = path.read_bytes()
-            check_text(content, where=str(path))
             return lightgbm.Booster(model_str=content.decode())
         import xgboost
 
-        if form == "xgboost-ubj":
-            check_ubj(path.read_bytes(), where=str(path))
         booster = xgboost.Booster()
-        booster.load_model(str(path))
+        booster.load_model(bytearray(content))  # the bytes that were checked, whatever becomes of the file
         return booster
     except ImportError as error:
         raise _missing(package) from error
-    except ModelError:
-        raise
     except Exception as error:
-        raise ModelError(f"{package} cannot read the file: {str(error).splitlines()[0]}", where=str(path)) from error
+        raise ModelError(f"{package} cannot read the file: {_first_line(error)}", where=str(path)) from error
 
 
 def _skops(path: Path, trust: bool | Collection[str]) -> Any:
+    followed = _check_schema(path)  # before skops is imported, which is costly
     try:
         import skops.io
     except ImportError as error:
         raise _missing("skops") from error
     try:
-        unknown = list(skops.io.get_untrusted_types(file=str(path)))
+        unknown = [*skops.io.get_untrusted_types(file=str(path)), *followed]
     except Exception as error:
         raise ModelError(f"skops cannot read the file: {error}", where=str(path)) from error
     allowed = unknown if trust is True else [] if trust is False else list(trust)
@@ -137,9 +149,39 @@ def _skops(path: Path, trust: bool | Collection[str]) -> Any:
         remedy = f"look at them, then load_model(path, trust={refused!r}), or --trust on the command line"
         raise ModelError([Problem(str(path), "the file holds types that are not known to be safe", got=refused, remedy=remedy)])
     try:
-        return skops.io.load(str(path), trusted=[name for name in unknown if name in allowed])
+        return skops.io.load(str(path), trusted=[name for name in unknown if name in allowed and name not in followed])
     except Exception as error:
         raise ModelError(f"skops cannot load the file: {error}", where=str(path)) from error
+
+
+def _check_schema(path: Path) -> set[str]:
+    """Raise unless the archive's schema is JSON of the form that skops reads; return the types in it whose library follows any number."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if archive.getinfo("schema.json").file_size > SCHEMA_BYTES:
+                raise BeyondLimitError(f"its schema has more than {SCHEMA_BYTES:,} bytes (SCHEMA_BYTES)")
+            text = archive.read("schema.json")
+        check_parts(text)
+        if text.count(b",") > 4 * JSON_PARTS:
+            raise BeyondLimitError(f"its schema has more than {4 * JSON_PARTS:,} entries")
+        schema = json.loads(text)
+        if not isinstance(schema, dict) or type(schema.get("protocol")) is not int:
+            raise ValueError("its schema states no protocol")
+        level: list[Any] = [schema]
+        followed: set[str] = set()
+        for _ in range(DEEPEST):
+            followed |= {f"{part.get('__module__')}.{part['__class__']}" for part in level if isinstance(part, dict) and part.get("__class__") in LIBSVM}
+            inner = [part for item in level for part in (item.values() if isinstance(item, dict) else item)]
+            level = [part for part in inner if isinstance(part, dict | list)]
+            if any(isinstance(part, dict) and "__loader__" in part and not {"__class__", "__module__"} <= part.keys() for part in level):
+                raise ValueError("a part of its schema has no type")
+            if not level:
+                return followed
+        raise ValueError(f"its schema nests more than {DEEPEST} levels deep")
+    except BeyondLimitError as error:
+        raise ModelError(f"the skops file is too large: {error}", where=str(path), remedy=error.remedy) from error
+    except (ValueError, KeyError, RecursionError, NotImplementedError, RuntimeError, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise ModelError(f"the skops file is cut off or broken: {error}", where=str(path), remedy="save the model again") from error
 
 
 def _trusted(path: Path, form: Format) -> Any:
@@ -157,6 +199,11 @@ def _trusted(path: Path, form: Format) -> Any:
         raise _missing("torch" if form == "torch" else error.name or "joblib") from error
     except Exception as error:
         raise ModelError(f"the file cannot be loaded: {type(error).__name__}: {error}", where=str(path)) from error
+
+
+def _first_line(error: Exception) -> str:
+    """Return the first line of a library's message that is not blank, or the error's type."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _missing(package: str) -> MissingDependencyError:

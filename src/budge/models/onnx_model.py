@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budge.errors import MissingDependencyError, ModelError, StorageError
+from budge.errors import MissingDependencyError, ModelError
 from budge.models.digests import sha256
+from budge.models.limits import ONNX_CELLS, ONNX_RUN_CELLS, ONNX_RUN_WORK, ONNX_WORK, check_size, read_bytes
 from budge.models.onnx_graph import GraphFacts, read_graph
+from budge.models.onnx_rules import Shape
+from budge.models.onnx_sizes import REMEDY, check_operators, fits
 from budge.models.reading import Ask
 from budge.models.rows import Array, Rows, count, numbers
 
@@ -48,10 +51,7 @@ class OnnxModel:
     @classmethod
     def read(cls, path: str | Path) -> OnnxModel:
         """Read a model from a file."""
-        try:
-            return cls(Path(path).read_bytes(), Path(path))
-        except OSError as error:
-            raise StorageError(f"the model cannot be read: {error}", where=str(path)) from error
+        return cls(read_bytes(Path(path)), Path(path))
 
     @cached_property
     def facts(self) -> GraphFacts:
@@ -67,10 +67,15 @@ class OnnxModel:
         folder = Path() if self.path is None else self.path.resolve().parent
         found, outside, absent = [], [], []
         for location in self.facts.external:
-            file = (folder / location).resolve()
+            try:
+                file = (folder / location).resolve()
+                there = file.is_file()
+            except (OSError, ValueError, RuntimeError):  # no path at all: a NUL byte, a name too long, a circle of links
+                outside.append(location)
+                continue
             if not location or not file.is_relative_to(folder):
                 outside.append(location)
-            elif not file.is_file():
+            elif not there:
                 absent.append(location)
             else:
                 found.append(file)
@@ -79,11 +84,40 @@ class OnnxModel:
             raise ModelError("the model names data outside its folder", where=where, got=outside, remedy=remedy)
         if absent:
             raise ModelError("files of the model's data are missing", where=where, got=absent, remedy="put them beside the model")
+        check_size(*([] if self.path is None else [self.path]), *dict.fromkeys(found))
         return found
+
+    @cached_property
+    def _bytes(self) -> int:
+        return len(self.content) + sum(file.stat().st_size for file in dict.fromkeys(self.files()))
+
+    def check(self) -> None:
+        """Raise unless the model is known to take little memory and time for one row, before onnxruntime opens it.
+
+        A session that the caller opened is used as it is.
+        """
+        where = "onnx" if self.path is None else str(self.path)
+        check_operators(self.facts, where)
+        if not fits(self.facts, {}, cells=ONNX_CELLS + 4 * self._bytes, work=ONNX_WORK + 64 * self._bytes, where=where):
+            what = f"one row takes more than {ONNX_CELLS:,} numbers or {ONNX_WORK:,} multiplications beyond those of the file (ONNX_CELLS, ONNX_WORK)"
+            raise ModelError(what, where=where, remedy=REMEDY)
+
+    def rows_at_once(self, shapes: dict[str, Shape]) -> int:
+        """Return how many rows go into one run, at most those of the shapes: all, or as many as the limits of a run let through."""
+        rows = max(shape[0] for shape in shapes.values())
+        where = "onnx" if self.path is None else str(self.path)
+        while True:
+            some = {name: (rows, *shape[1:]) for name, shape in shapes.items()}
+            if fits(self.facts, some, cells=ONNX_RUN_CELLS + 4 * self._bytes, work=ONNX_RUN_WORK + 64 * self._bytes, where=where):
+                return rows
+            if rows <= 1:
+                raise ModelError("one row of this width takes more memory or time than a run may", where=where, remedy=REMEDY)
+            rows = (rows + 1) // 2
 
     @cached_property
     def session(self) -> Any:
         """The onnxruntime session."""
+        self.check()
         try:
             import onnxruntime
         except ImportError as error:
@@ -164,11 +198,33 @@ class OnnxEngine:
 
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the model says."""
-        answer = self._session.run([self._outputs[ask]], self._feed(rows))[0]
+        answer = self._run(self._outputs[ask], self._feed(rows))
         if isinstance(answer, list):  # a map a row, from label to probability
             keys = self.classes or tuple(answer[0])
             return np.array([[row[key] for key in keys] for row in answer])
         return answer[:, 0] if answer.ndim == 2 and answer.shape[1] == 1 else answer
+
+    def _run(self, output: str, feed: dict[str, Array]) -> Any:
+        """Run the session, on as many rows at once as the model's sizes allow unless the session is the caller's own."""
+        shapes = {name: array.shape for name, array in feed.items()}
+        rows = max(shape[0] for shape in shapes.values())
+        if self.session is not None or not rows:
+            return _upright(self._session.run([output], feed)[0], rows)
+        key = tuple(shapes.items())
+        if key not in self._at_once:
+            self._at_once[key] = self.model.rows_at_once(shapes)
+        some = self._at_once[key]
+        parts = [
+            _upright(self._session.run([output], {name: array[start : start + some] for name, array in feed.items()})[0], min(some, rows - start))
+            for start in range(0, rows, some)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        return [row for part in parts for row in part] if isinstance(parts[0], list) else np.concatenate(parts)
+
+    @cached_property
+    def _at_once(self) -> dict[object, int]:
+        return {}
 
     def _feed(self, rows: Rows) -> dict[str, Array]:
         inputs = self._session.get_inputs()
@@ -193,6 +249,11 @@ class OnnxEngine:
     def alias(self, name: str) -> str:
         """skl2onnx's form of a name."""
         return name.replace(" ", "_")
+
+
+def _upright(answer: Any, rows: int) -> Any:
+    """Return the labels that skl2onnx makes one row of a matrix in some models one by one; anything else unchanged."""
+    return answer.ravel() if isinstance(answer, np.ndarray) and rows > 1 and answer.shape == (1, rows) else answer
 
 
 def _column(column: Any, dtype: str, shape: list[Any]) -> Array:

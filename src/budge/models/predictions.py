@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budge.errors import DataError, MissingDependencyError, StorageError, nearest
+from budge.errors import DataError, nearest
+from budge.frames import read_parquet
 from budge.models.choose import Wanted, choose_reading
 from budge.models.digests import sha256
 from budge.models.keys import point_keys
@@ -22,6 +23,7 @@ from budge.models.predictor import MAX_CALLS
 from budge.models.reading import Ask, Output, Reading, as_array, list_classes
 from budge.models.resolve import Resolved, all_or_raise
 from budge.models.rows import Array, Rows
+from budge.spec.tables import header_of, parse_csv
 
 __all__ = ["PredictionFile"]
 
@@ -60,20 +62,11 @@ class PredictionFile:
     ) -> PredictionFile:
         """Read a CSV or Parquet file with a column of keys and one of predictions."""
         path = Path(path)
-        try:
-            if path.suffix.lower() in (".parquet", ".pq"):
-                table = pd.read_parquet(path)
-            else:
-                # Only an empty cell is missing: "NA" and "None" may be labels.
-                table = pd.read_csv(path, dtype={key: str}, keep_default_na=False, na_values=[""])
-        except ImportError as error:
-            raise MissingDependencyError(
-                "Parquet needs pyarrow", where=path.name, remedy="pip install 'budge[parquet]'"
-            ) from error
-        except FileNotFoundError as error:
-            raise StorageError("there is no such file", where=str(path)) from error
-        except (OSError, ValueError) as error:  # parsers' and pyarrow's errors are of these
-            raise DataError(f"the file cannot be read: {error}", where=str(path)) from error
+        if path.suffix.lower() in (".parquet", ".pq"):
+            table = read_parquet(path)
+        else:
+            header_of(path)
+            table = parse_csv(path, path, index_col=False, dtype={key: str})  # only an empty cell is missing: "NA" and "None" may be labels
         try:
             return cls.from_frame(
                 table,
@@ -153,10 +146,7 @@ class PredictionFile:
 
     def predict_resolved(self, frame: Rows, *, max_calls: int = MAX_CALLS) -> Resolved:
         """The predictions of points, and which points have one."""
-        if isinstance(frame, pd.DataFrame) and self.key in frame.columns:
-            keys = frame[self.key].astype(str).to_numpy()
-        else:
-            keys = point_keys(frame, columns=self.columns)
+        keys = point_keys(frame, columns=self.columns)
         at = self.keys.get_indexer(pd.Index(keys))
         found = at >= 0
         errors: tuple[str, ...] = ()

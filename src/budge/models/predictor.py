@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import BudgeError, DataError, ModelError
-from budge.models.reading import Ask, Output, Reading, list_classes
+from budge.models.contained import contained, reason
+from budge.models.reading import Ask, Output, Reading, check_order, list_classes
 from budge.models.resolve import Resolved, UnfitError, fatal, resolve
 from budge.models.rows import Array, Rows, count, match_columns, take
 
@@ -202,7 +203,12 @@ class Adapted:
         return match_columns(frame, self.columns, width=self.engine.width, alias=self.engine.alias)
 
     def _read(self, rows: Rows) -> tuple[Array, Any]:
-        return self.reading.read(self.engine.answer(rows, self.reading.ask), count(rows))
+        with contained(self.name):
+            answer = self.engine.answer(rows, self.reading.ask)
+            if isinstance(answer, pd.Series | pd.DataFrame) and isinstance(rows, pd.DataFrame):
+                check_order(answer.index, rows.index)
+            outputs, missing = self.reading.read(answer, count(rows))
+            return outputs.copy(), missing  # a model may use its memory again
 
     def _explain(self, error: Exception) -> NoReturn:
         if isinstance(error, ModelError):
@@ -210,5 +216,4 @@ class Adapted:
         if isinstance(error, MemoryError | BudgeError):
             raise error
         kind = UnfitError if fatal(error) else ModelError
-        said = (str(error).strip().splitlines() or [""])[0]  # engines add stack traces of their own
-        raise kind(f"predicting raised {type(error).__name__}: {said}", where=self.name) from error
+        raise kind(f"predicting raised {reason(error)}", where=self.name) from error

@@ -6,8 +6,10 @@ marked, never guessed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from array import array as packed
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +19,7 @@ import pandas as pd
 from budge.errors import ModelError
 from budge.models.rows import Array
 
-__all__ = ["Ask", "Output", "Reading", "UnfitError", "as_array", "kind_of", "list_classes", "plain", "same_label", "show_label"]
+__all__ = ["Ask", "Output", "Reading", "UnfitError", "as_array", "check_order", "kind_of", "list_classes", "plain", "same_label", "show_label"]
 
 Output = Literal["label", "score"]
 Ask = Literal["label", "probability", "score"]
@@ -65,10 +67,10 @@ def list_classes(classes: Iterable[object]) -> str:
     return ", ".join(shown[:12]) + (f", … ({len(shown)} in all)" if len(shown) > 12 else "")
 
 
-def as_array(answer: object) -> Array:
+def as_array(answer: object, n: int | None = None) -> Array:
     """The answer as an array in which no label has changed its type.
 
-    ``np.asarray([1, "1"])`` would turn both into text; here a mixed list stays a list of objects.
+    ``np.asarray([1, "1"])`` would turn both into text; here a mixed list stays a list of objects. No more than `n` items of a list are read.
 
     Examples
     --------
@@ -76,32 +78,88 @@ def as_array(answer: object) -> Array:
     [1, '1', True]
     """
     if isinstance(answer, np.ma.MaskedArray):  # a masked answer is a missing one
-        whole = answer if answer.dtype.kind == "f" else np.ma.asarray(answer.astype(object))
-        return np.asarray(whole.filled(np.nan if answer.dtype.kind == "f" else None))
+        hidden, whole = np.ma.getmaskarray(answer), np.array(np.ma.getdata(answer))
+        if hidden.any():  # not `filled`: what it fills in for None is a value
+            whole = whole if whole.dtype.kind == "f" else whole.astype(object)
+            whole[hidden] = np.nan if whole.dtype.kind == "f" else None
+        return _labels(whole)
     if isinstance(answer, np.ndarray):
-        return answer
+        return _labels(np.asarray(answer))
     if isinstance(answer, pd.Series | pd.Index | pd.DataFrame | pd.api.extensions.ExtensionArray):
-        return np.asarray(answer.to_numpy())
+        return _labels(np.asarray(answer.to_numpy()))
     if answer is None:
         raise ModelError("the model answered None", where="answer", remedy="return one output a row")
-    if hasattr(answer, "to_numpy"):  # a polars Series
-        return np.asarray(answer.to_numpy())
-    if not isinstance(answer, Sequence) or isinstance(answer, str | bytes):
-        array = np.asarray(answer)
-        if array.ndim == 0:
+    if isinstance(answer, list | tuple):
+        items = list(islice(_items(answer), n))
+    elif isinstance(answer, Sequence) and not isinstance(answer, str | bytes | memoryview):
+        items = list(islice(answer, n))
+    elif hasattr(answer, "to_numpy"):  # a polars Series
+        return _labels(np.asarray(answer.to_numpy()))
+    else:
+        known = hasattr(type(answer), "__array__") or isinstance(answer, packed | memoryview)
+        found = np.asarray(answer) if known else np.asarray(None)  # no other protocol is tried: a length or an iterator may be endless
+        if found.ndim == 0:
             what = "the model answered one value for the whole table"
             raise ModelError(what, where="answer", got=answer, remedy="return one output a row")
-        return array
-    if any(isinstance(item, Sequence | np.ndarray) and not isinstance(item, str | bytes) for item in answer):
+        return _labels(found)
+    items = [None if item is np.ma.masked else item for item in items]
+    if any(isinstance(item, Sequence | np.ndarray) and not isinstance(item, str | bytes) for item in items):
         try:
-            return np.asarray(answer)
+            return _labels(np.asarray(items))
         except ValueError as error:
-            raise ModelError("rows of the answer differ in length", where="answer", got=answer) from error
-    if len({kind_of(item) for item in answer}) <= 1 and len(answer) and kind_of(answer[0]) in ("number", "bool"):
-        return np.asarray(answer)
-    array = np.empty(len(answer), dtype=object)
-    array[:] = [plain(item) for item in answer]
-    return array
+            raise ModelError("rows of the answer differ in length", where="answer", got=items) from error
+    if items and {kind_of(item) for item in items} in ({"number"}, {"bool"}):
+        return _labels(np.asarray(items))
+    outputs = np.empty(len(items), dtype=object)
+    outputs[:] = [plain(item) for item in items]
+    return _labels(outputs)
+
+
+def check_order(answered: pd.Index, asked: pd.Index) -> None:
+    """Raise an error where an answer has the labels of the table in another order: it is not known which output belongs to which row."""
+    if len(answered) != len(asked) or answered.equals(asked) or answered.equals(pd.RangeIndex(len(asked))):
+        return
+    if answered.isin(asked).all() and answered.is_unique:
+        what = "the index of the answer holds the labels of the table in another order"
+        raise UnfitError(what, where="answer", got=answered[:3].tolist(), remedy="return the outputs in the order of the table")
+
+
+def _items(answer: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
+    """Return what a list or a tuple holds, whatever a class that is derived from them says."""
+    return list.__iter__(answer) if isinstance(answer, list) else tuple.__iter__(answer)
+
+
+def _labels(outputs: Array) -> Array:
+    """Return outputs that are numbers, truth values, texts or missing, as values of these very types; raise an error for others."""
+    if outputs.dtype.kind in "biufU":
+        return outputs if outputs.dtype.isnative else outputs.astype(outputs.dtype.newbyteorder("="))
+    if outputs.dtype.kind == "T":  # NumPy's texts of any length
+        outputs = outputs.astype(object)
+    if outputs.dtype.kind == "O":
+        values = outputs.ravel().tolist()
+        kinds = set(map(type, values))
+        if kinds <= _PLAIN:
+            return outputs
+        strange = [kind for kind in kinds if not issubclass(kind, (*_PLAIN, np.integer, np.floating, np.bool_))]
+        if not strange:
+            exact = np.empty(len(values), dtype=object)
+            exact[:] = [_exact(value) for value in values]
+            return exact.reshape(outputs.shape)
+        got = sorted(kind.__name__ for kind in strange)[0]
+    else:
+        got = str(outputs.dtype)
+    raise UnfitError("outputs must be numbers, truth values or texts", where="answer", got=got, remedy="convert them in the model")
+
+
+_PLAIN = {bool, int, float, str, type(None), type(pd.NA), type(pd.NaT)}
+
+
+def _exact(value: Any) -> Any:
+    """Return the number or text that a value of a derived class stands for: such a class may compare as it likes."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    readers: tuple[tuple[type, Any], ...] = ((bool, bool), (int, int.__int__), (float, float.__float__), (str, str.__str__))
+    return next((read(value) for kind, read in readers if isinstance(value, kind)), value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +198,7 @@ class Reading:
 
     def read(self, answer: object, n: int) -> tuple[Array, npt.NDArray[np.bool_] | None]:
         """The outputs, and a mask of the rows that got none (None if all did)."""
-        array = as_array(answer)
+        array = as_array(answer, n + 1)
         if array.ndim == 0 or len(array) != n:
             raise UnfitError(f"the model must answer one output per row: {n} rows were asked", where="answer", got=array.shape)
         if array.ndim == 2:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from budge.errors import BudgeError, ModelError, printable
+from budge.errors import BudgeError, ModelError
+from budge.models.contained import reason
 from budge.models.reading import UnfitError, as_array
 from budge.models.rows import Array, Rows, count, take
 
@@ -17,6 +18,8 @@ __all__ = ["Resolved", "UnfitError", "all_or_raise", "fatal", "resolve"]
 
 #: At most so many distinct reasons are kept.
 KEPT_REASONS = 10
+#: Single rows that are asked about where a whole batch fails; failures in a row after which a row that had an answer is asked about again.
+PROBES, IN_A_ROW = 8, 16
 
 Read = Callable[[Rows], tuple[Array, npt.NDArray[np.bool_] | None]]
 
@@ -33,11 +36,17 @@ class Resolved:
         True where there is an answer.
     errors
         The distinct reasons, first one first, at most ten.
+    failures
+        The number of calls that failed.
+    down
+        True where the model failed on everything, so that rows were left out without a call.
     """
 
     outputs: Array
     resolved: npt.NDArray[np.bool_]
     errors: tuple[str, ...] = ()
+    failures: int = 0
+    down: bool = False
 
     def __iter__(self) -> Iterator[Array]:
         return iter((self.outputs, self.resolved))
@@ -49,10 +58,15 @@ class Resolved:
 
 
 def resolve(read: Read, rows: Rows, *, batch_rows: int, max_calls: int, label: bool) -> Resolved:
-    """Ask for all rows, batch by batch; halve a batch that fails, the largest first.
+    """Ask for all rows, batch by batch; halve a batch that fails, the largest first, and stop where the model fails on everything.
 
-    At most `max_calls` further calls are made after failures. When they are used up, what is left of the failing batches
-    counts as unresolved: too many rows may be left out, never a row without an answer let in.
+    A model that fails on everything is told from one that fails on some rows by few calls: after the first failure up to `PROBES` single rows, spread
+    over the batch, are asked about until one has an answer. Where none has, nothing more is asked. After `IN_A_ROW` further failures in a row, a row that
+    had an answer is asked about again; where it fails now, nothing more is asked. So a model that is down costs at most 1 + `PROBES` calls, one that
+    goes down under way 2 + `IN_A_ROW`, and k failing rows among n about 2 k log2(n).
+
+    At most `max_calls` calls are made after the first failure. Rows that are not asked about count as unresolved: too many rows may be left out, never a
+    row without an answer let in.
 
     Examples
     --------
@@ -64,33 +78,75 @@ def resolve(read: Read, rows: Rows, *, batch_rows: int, max_calls: int, label: b
     >>> done.resolved.tolist(), done.error
     ([True, True, True, False, True], 'ValueError: 3 is odd')
     """
+    search = _Search(read, rows, max_calls)
     n = count(rows)
-    found: list[tuple[int, Array, npt.NDArray[np.bool_] | None]] = []
-    reasons: list[str] = []
-    waiting = [(-min(batch_rows, n - start), start) for start in range(0, n, batch_rows)]
+    waiting = [(-min(batch_rows, n - start), start, True) for start in range(0, n, batch_rows)]
     heapq.heapify(waiting)
-    spare = max_calls
-    while waiting:
-        size, start = -waiting[0][0], heapq.heappop(waiting)[1]
+    while waiting and not search.down:
+        less, start, whole = heapq.heappop(waiting)
+        size = -less
+        if not (whole or search.spare > 0) or search.ask(start, size):
+            continue
+        if search.answered is None and size > 1:
+            search.probe(start, size)
+            if size <= PROBES:  # each of them was asked about
+                continue
+        elif search.in_a_row >= IN_A_ROW:
+            search.ask_known()
+        if size > 1 and search.spare > 0:
+            half = size // 2
+            heapq.heappush(waiting, (-half, start, False))
+            heapq.heappush(waiting, (half - size, start + half, False))
+    found = sorted(search.found.items())
+    pieces = [(start, *piece) for start, piece in found]
+    return Resolved(*_assemble(pieces, n, label=label), tuple(search.reasons), search.failures, search.down)
+
+
+class _Search:
+    """The calls of one search: what was found, why calls failed, and how many more may be made."""
+
+    def __init__(self, read: Read, rows: Rows, max_calls: int) -> None:
+        self.read, self.rows, self.spare = read, rows, max_calls
+        self.found: dict[int, tuple[Array, npt.NDArray[np.bool_] | None]] = {}
+        self.reasons: list[str] = []
+        self.failures = self.in_a_row = 0
+        self.answered: int | None = None  # a row that has an answer
+        self.down = False
+
+    def ask(self, start: int, size: int, *, keep: bool = True) -> bool:
+        """Ask about some rows; return whether the call came back."""
+        self.spare -= bool(self.failures)
         try:
-            outputs, missing = read(take(rows, start, start + size))
+            outputs, missing = self.read(take(self.rows, start, start + size))
         except (MemoryError, UnfitError):
             raise
         except Exception as error:
             if fatal(error):
                 raise
-            _keep(reasons, _text(error))
-            if size > 1 and spare >= 2:
-                spare -= 2
-                half = size // 2
-                heapq.heappush(waiting, (-half, start))
-                heapq.heappush(waiting, (half - size, start + half))
-            continue
-        if missing is not None:
-            _keep(reasons, "no answer (None or NaN)")
-        found.append((start, outputs, missing))
-    found.sort(key=lambda piece: piece[0])
-    return Resolved(*_assemble(found, n, label=label), tuple(reasons))
+            _keep(self.reasons, reason(error))
+            self.failures, self.in_a_row = self.failures + 1, self.in_a_row + 1
+            return False
+        if missing is not None and keep:
+            _keep(self.reasons, "no answer (None or NaN)")
+        if keep:
+            self.found[start] = (outputs, missing)
+        self.in_a_row, self.answered = 0, start
+        return True
+
+    def probe(self, start: int, size: int) -> None:
+        """Ask about single rows of a failing batch: of a small one about each, else until one has an answer."""
+        if size <= PROBES:
+            answers = [self.ask(start + k, 1) for k in range(size) if self.spare > 0]
+            self.down = size == PROBES == answers.count(False)
+        elif self.spare >= PROBES:
+            places = (start + (2 * k + 1) * size // (2 * PROBES) for k in range(PROBES))
+            self.down = not any(self.ask(place, 1, keep=False) for place in places)
+
+    def ask_known(self) -> None:
+        """Ask again about a row that had an answer."""
+        assert self.answered is not None
+        self.down = self.spare > 0 and not self.ask(self.answered, 1, keep=False)
+        self.in_a_row = 0
 
 
 def fatal(error: Exception) -> bool:
@@ -134,8 +190,3 @@ def _assemble(found: list[tuple[int, Array, npt.NDArray[np.bool_] | None]], n: i
 def _keep(reasons: list[str], text: str) -> None:
     if text not in reasons and len(reasons) < KEPT_REASONS:
         reasons.append(text)
-
-
-def _text(error: Exception) -> str:
-    text = str(error) if isinstance(error, BudgeError) else f"{type(error).__name__}: {error}"
-    return printable(text if len(text) <= 500 else text[:499] + "…")

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from budge.errors import ModelError, printable
+from budge.models.contained import redact_keys
 
 __all__ = ["Answer", "GaveUpError", "Transport"]
 
@@ -108,7 +109,7 @@ class Transport:
         words = {word for word in words if len(word) >= 4 and word.lower() not in ("bearer", "basic", "token")}
         for word in sorted(words, key=len, reverse=True):
             text = text.replace(word, "***")
-        return printable(re.sub(r"(?i)(bearer|api[-_]?key[\"']?\s*[:=])\s*[\"']?[\w.\-]{8,}", r"\1 ***", text))
+        return printable(redact_keys(text))
 
     def _once(self, body: bytes) -> Answer:
         parts = urlsplit(self.url)

@@ -1,104 +1,115 @@
-"""Universal Binary JSON, walked from end to end before XGBoost reads it: XGBoost trusts the lengths that a file states."""
+"""Universal Binary JSON in: the subset that XGBoost writes, decoded within the bytes that are there.
+
+XGBoost trusts the lengths that a file states; here each is compared with what is left of the file. Typed lists become arrays that share
+the file's memory.
+"""
 
 from __future__ import annotations
 
-from budge.errors import ModelError
+import struct
+from typing import Any
 
-__all__ = ["check_ubj"]
+import numpy as np
 
-#: Bytes of each fixed-size value.
-SIZES = {
-    b"i": 1,
-    b"U": 1,
-    b"C": 1,
-    b"I": 2,
-    b"u": 2,
-    b"l": 4,
-    b"m": 4,
-    b"d": 4,
-    b"L": 8,
-    b"M": 8,
-    b"D": 8,
-    b"T": 0,
-    b"F": 0,
-    b"Z": 0,
-    b"N": 0,
+from budge.models.limits import JSON_PARTS, BeyondLimitError
+
+__all__ = ["DEEPEST", "decode_ubj"]
+
+DEEPEST = 64  #: levels of nesting
+_NUMBERS = {
+    ord("i"): struct.Struct(">b"),
+    ord("U"): struct.Struct(">B"),
+    ord("C"): struct.Struct(">b"),
+    ord("I"): struct.Struct(">h"),
+    ord("l"): struct.Struct(">i"),
+    ord("L"): struct.Struct(">q"),
+    ord("d"): struct.Struct(">f"),
+    ord("D"): struct.Struct(">d"),
 }
-SIGNED = (b"i", b"I", b"l", b"L")
-MAX_DEPTH = 64
+_ARRAYS = {ord(kind): np.dtype(form) for kind, form in zip("iUIlLdD", ("i1", "u1", ">i2", ">i4", ">i8", ">f4", ">f8"))}
+_WORDS = {ord("T"): True, ord("F"): False, ord("Z"): None}
 
 
-def check_ubj(content: bytes, *, where: str = "model") -> None:
-    """Raise unless the bytes are one whole UBJSON object with a learner in it.
+def decode_ubj(data: bytes) -> Any:
+    """Return the one value in the bytes: mappings, lists, arrays, texts and numbers.
+
+    Raises
+    ------
+    ValueError
+        If the bytes end too soon, go on after the value, nest too deeply or hold a key twice.
 
     Examples
     --------
-    >>> check_ubj(b"{L\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x07learner{L")
-    Traceback (most recent call last):
-    budge.errors.ModelError: model: the file is cut off or broken: ...; save the model again
+    >>> decode_ubj(b"{L\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01a[$l#L\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01\\x00\\x00\\x00\\x07}")
+    {'a': array([7], dtype='>i4')}
     """
     try:
-        if content[:1] != b"{":
-            raise ValueError("it is no object")
-        end = _value(content, 0, 0)
-        if end != len(content):
-            raise ValueError("there is something after its end")
-    except (ValueError, IndexError) as error:
-        raise ModelError(f"the file is cut off or broken: {error}", where=where, remedy="save the model again") from error
+        value, end = _value(data, 0, 0, [JSON_PARTS])
+    except (IndexError, struct.error):
+        raise ValueError("it ends too soon") from None
+    if end != len(data):
+        raise ValueError("there is something after its end")
+    return value
 
 
-def _value(data: bytes, at: int, depth: int) -> int:
-    """Where the value that begins here ends."""
-    kind = data[at : at + 1]
+def _value(data: bytes, at: int, depth: int, left: list[int]) -> tuple[Any, int]:
+    """Return the value that begins here, and where it ends; `left` counts down."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise BeyondLimitError(f"it has more than {JSON_PARTS:,} values (JSON_PARTS)")
+    if depth > DEEPEST:
+        raise ValueError(f"it nests more than {DEEPEST} levels deep")
+    kind = data[at]
     at += 1
-    if depth > MAX_DEPTH:
-        raise ValueError("it is too deep")
-    if kind in SIZES:
-        return _skip(data, at, SIZES[kind])
-    if kind in (b"S", b"H"):
-        size, at = _length(data, at)
-        return _skip(data, at, size)
-    if kind == b"[":
-        return _array(data, at, depth)
-    if kind == b"{":
-        while data[at : at + 1] != b"}":
-            size, at = _length(data, at)
-            at = _value(data, _skip(data, at, size), depth + 1)
-        return at + 1
-    raise ValueError(f"{kind!r} begins no value" if kind else "it ends too soon")
+    if kind == 0x5B:  # [
+        return _list(data, at, depth, left)
+    if kind == 0x7B:  # {
+        tree: dict[str, Any] = {}
+        while data[at] != 0x7D:  # }
+            key, at = _text(data, at)
+            if key in tree:
+                raise ValueError(f"it holds the key {key[:40]!r} twice")
+            tree[key], at = _value(data, at, depth + 1, left)
+        return tree, at + 1
+    if kind == 0x53:  # S
+        return _text(data, at)
+    if form := _NUMBERS.get(kind):
+        return form.unpack_from(data, at)[0], at + form.size
+    if kind in _WORDS:
+        return _WORDS[kind], at
+    raise ValueError(f"{bytes([kind])!r} begins no value")
 
 
-def _array(data: bytes, at: int, depth: int) -> int:
-    if data[at : at + 1] == b"$":
-        kind = data[at + 1 : at + 2]
-        if SIZES.get(kind, 0) == 0 or data[at + 2 : at + 3] != b"#":
+def _list(data: bytes, at: int, depth: int, left: list[int]) -> tuple[Any, int]:
+    if data[at] == 0x24:  # $: all of one type
+        dtype = _ARRAYS.get(data[at + 1])
+        if dtype is None or data[at + 2] != 0x23:
             raise ValueError("a list of an unknown type")
-        size, at = _length(data, at + 3)
-        return _skip(data, at, size * SIZES[kind])
-    if data[at : at + 1] == b"#":
-        size, at = _length(data, at + 1)
-        if size > len(data) - at:
-            raise ValueError("a list longer than the file")
+        size, at = _length(data, at + 3, dtype.itemsize)
+        return np.frombuffer(data, dtype, size, at), at + size * dtype.itemsize
+    items: list[Any] = []
+    if data[at] == 0x23:  # #: of a stated length
+        size, at = _length(data, at + 1, 1)
         for _ in range(size):
-            at = _value(data, at, depth + 1)
-        return at
-    while data[at : at + 1] != b"]":
-        at = _value(data, at, depth + 1)
-    return at + 1
+            item, at = _value(data, at, depth + 1, left)
+            items.append(item)
+        return items, at
+    while data[at] != 0x5D:  # ]
+        item, at = _value(data, at, depth + 1, left)
+        items.append(item)
+    return items, at + 1
 
 
-def _length(data: bytes, at: int) -> tuple[int, int]:
-    kind = data[at : at + 1]
-    if kind not in (b"i", b"U", b"I", b"u", b"l", b"m", b"L", b"M"):
-        raise ValueError(f"{kind!r} begins no length" if kind else "it ends too soon")
-    end = _skip(data, at + 1, SIZES[kind])
-    size = int.from_bytes(data[at + 1 : end], "big", signed=kind in SIGNED)
-    if size < 0:
-        raise ValueError("a negative length")
-    return size, end
+def _text(data: bytes, at: int) -> tuple[str, int]:
+    size, at = _length(data, at, 1)
+    return data[at : at + size].decode(), at + size
 
 
-def _skip(data: bytes, at: int, size: int) -> int:
-    if at + size > len(data):
-        raise ValueError("it ends too soon")
-    return at + size
+def _length(data: bytes, at: int, each: int) -> tuple[int, int]:
+    """Return a stated number of items, which must be in the file, and where the first of them begins."""
+    if data[at] != 0x4C:  # L, the one type of lengths that XGBoost takes
+        raise ValueError(f"{data[at : at + 1]!r} begins no length")
+    size: int = _NUMBERS[0x4C].unpack_from(data, at + 1)[0]
+    if not 0 <= size * each <= len(data) - at - 9:
+        raise ValueError("a length does not fit into the file")
+    return size, at + 9

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from time import process_time
 
 from budge.constraints import Constraint, DirectionalLinkage
 from budge.errors import SolverError
@@ -13,29 +14,34 @@ from budge.program.milp import PartProgram
 
 __all__ = ["clash"]
 
+SECONDS = 10.0  #: of CPU time: the solver is called twice for each constraint and feature
 
-def clash(part: Part, x: Mapping[str, float]) -> tuple[str, ...]:
+
+def clash(part: Part, x: Mapping[str, float], *, seconds: float = SECONDS) -> tuple[str, ...]:
     """A minimal set of constraints and feature limits that cannot hold together; nothing if the part is not empty.
 
     Each is left out in turn and stays out if the rest still clashes (a deletion filter), so that leaving out any one of
     those returned makes an action feasible. Limits are left out first, then constraints, and once more the other way
     round; the shorter set is returned. A feature's limits (bounds, direction, steps, being actionable) are called
-    ``limits of <name>``.
+    ``limits of <name>``. After so many seconds of CPU time nothing more is left out: what is returned clashes, and may not be minimal.
     """
     if not PartProgram(part, x).is_empty():
         return ()
     limits: list[Feature | Constraint] = [f for f in part.features if f.type != "fixed"]
     rules: list[Feature | Constraint] = [*part.linkages, *part.constraints]
-    found = [_filtered(part, x, limits + rules), _filtered(part, x, rules + limits)]
+    until = process_time() + seconds
+    found = [_filtered(part, x, limits + rules, until), _filtered(part, x, rules + limits, until)]
     kept = {id(item) for item in min(found, key=len)}
     return tuple(
         f"limits of {item.name}" if isinstance(item, Feature) else item.label for item in limits + rules if id(item) in kept
     )
 
 
-def _filtered(part: Part, x: Mapping[str, float], items: Sequence[Feature | Constraint]) -> list[Feature | Constraint]:
+def _filtered(part: Part, x: Mapping[str, float], items: Sequence[Feature | Constraint], until: float) -> list[Feature | Constraint]:
     kept = list(items)
     for item in items:
+        if process_time() > until:
+            break
         fewer = [other for other in kept if other is not item]
         if _clashes(part, x, fewer):
             kept = fewer

@@ -23,7 +23,8 @@ from budge.proof.structure import Additive, Answer, BoolArray, FloatArray, IntAr
 __all__ = ["check", "magnitudes"]
 
 ROWS, CUTS, LEVELS = 2000, 2000, 2000  # rows of the table; cuts, each with two rows; rows with levels
-GAPS = 30  # rows with a missing value, per column that can hold one
+GAPS = 30  # rows with a missing value, per column that can hold one; fewer where there are so many columns that the rows would hold more than CELLS
+CELLS = 10_000_000
 CHUNK = 1_000_000  # rows times trees at once
 CALLS = 200  # further calls to find the rows on which a model fails
 Probe = tuple[npt.NDArray[Any], npt.NDArray[Any], FloatArray]  # rows to start from, columns to change, their new values
@@ -46,10 +47,11 @@ def check(predictor: Predictor, structure: Structure, frame: pd.DataFrame) -> No
         )
     probes = _probes(structure, table, codes, draw)
     _compare(predictor, structure, *_written(table, codes, probes))
+    never, each = set(_required(structure)), int(np.clip(CELLS // codes.shape[1] ** 2, 1, GAPS))
     gaps = [
-        (draw.integers(len(codes), size=GAPS), np.full(GAPS, j), np.full(GAPS, np.nan))
+        (draw.integers(len(codes), size=each), np.full(each, j), np.full(each, np.nan))
         for j in range(codes.shape[1])
-        if _holds_missing(table, j)
+        if j not in never and _holds_missing(table, j)
     ]
     if gaps and not _compare(predictor, structure, *_written(table, codes, gaps), calls=0):
         for gap in gaps:  # some columns take no missing values
@@ -71,16 +73,17 @@ def magnitudes(structure: Structure, codes: FloatArray) -> tuple[FloatArray, Flo
     return np.concatenate([s for s, _ in found]), np.concatenate([m for _, m in found])
 
 
+def _required(structure: Structure) -> list[int]:
+    """Return the columns of which the structure has no score for a missing value: an `Additive` may have none."""
+    if not isinstance(structure, Additive):
+        return []
+    used = {*structure.tables, *structure.steps, *structure.slopes} - structure.missing.keys()
+    return [j for j, column in enumerate(structure.columns) if column.name in used]
+
+
 def _taken(structure: Structure, codes: FloatArray) -> BoolArray:
-    """Return the rows that the structure has scores for: an `Additive` may take no missing values."""
-    found = np.ones(len(codes), dtype=bool)
-    if isinstance(structure, Additive):
-        for j, column in enumerate(structure.columns):
-            if column.name not in structure.missing and any(
-                column.name in part for part in (structure.tables, structure.steps, structure.slopes)
-            ):
-                found &= ~np.isnan(codes[:, j])
-    return found
+    """Return the rows that the structure has scores for."""
+    return np.asarray(~np.isnan(codes[:, _required(structure)]).any(axis=1))
 
 
 def _probes(structure: Structure, table: Table, codes: FloatArray, draw: np.random.Generator) -> list[Probe]:

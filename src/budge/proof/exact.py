@@ -18,6 +18,7 @@ import numpy.typing as npt
 from budge.interaction import InteractionModel
 from budge.proof.cell_shares import cells_share, in_cells
 from budge.proof.goals import Goal
+from budge.proof.grid import Grid, Smooth, uniform_tail
 from budge.proof.laws import Interval, Law, Listed, Run, laws_of
 from budge.proof.share import (
     MOST_ASKED,
@@ -34,7 +35,7 @@ from budge.proof.share import (
     without,
 )
 from budge.proof.structure import Additive, Structure, UnreadableError
-from budge.proof.sums import Counts, Grid, Halves, Progression, Smooth, Sums, add_up, uniform_tail
+from budge.proof.sums import Counts, Halves, Progression, Sums, add_up
 
 __all__ = ["Share", "exact_share"]
 

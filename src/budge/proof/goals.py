@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from budge.models.reading import Reading
 from budge.proof.structure import Answer, UnreadableError
-from budge.targets import Different, Interval, Relative, Target
+from budge.targets import Complement, Different, Interval, Relative, Target
 from budge.targets.outputs import tolerance
 
 __all__ = ["Condition", "Goal", "goal_of"]
@@ -39,6 +39,8 @@ Goal = tuple[tuple[Condition, ...], ...]  # (): impossible; an empty alternative
 
 def goal_of(answer: Answer, reading: Reading, target: Target, before: Any, *, miss: bool = False) -> Goal:
     """Return the alternatives under which a model that is read so attains the target (with `miss`: misses it); the row's own answer was `before`."""
+    if isinstance(target, Complement):  # what attains the one misses the other
+        target, miss = target.of, not miss
     if reading.output == "score":
         return _number_goal(answer, reading, target, before, miss)
     classes = reading.classes or answer.classes

@@ -72,6 +72,8 @@ def _structure(predictor: Predictor, frame: pd.DataFrame, columns: tuple[Column,
         return read_model(model, _inputs(predictor, frame, columns))
     except BudgeError:
         raise
+    except RecursionError as error:
+        raise UnreadableError(f"the trees of {type(model).__name__} are too deep") from error
     except (AttributeError, KeyError, IndexError) as error:
         kind = type(model).__name__
         raise UnreadableError(

@@ -103,7 +103,11 @@ def shifted(words: Words, user: int) -> Words:
 
 def times(y: FloatArray, matrix: FloatArray) -> FloatArray:
     """Return ``y @ matrix`` with every row rounded alike, however many there are: BLAS rounds by the number of rows."""
-    out = np.zeros((len(y), matrix.shape[1]))
-    for j in range(matrix.shape[0]):
-        out += y[:, j : j + 1] * matrix[j]
-    return out
+    out, columns = np.zeros((matrix.shape[1], len(y))), np.ascontiguousarray(y.T)
+    for column, row in zip(columns, matrix):
+        some = np.flatnonzero(row)  # most of it is 0
+        if len(some) == len(row):
+            out += row[:, None] * column
+        else:
+            out[some] += row[some, None] * column
+    return np.ascontiguousarray(out.T)

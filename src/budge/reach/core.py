@@ -19,8 +19,8 @@ from budge.constraints.links import follows
 from budge.errors import DrawError
 from budge.expressions.tolerance import less_equal
 from budge.features import Feature
-from budge.parts import Part
 from budge.reach.forms import forms_of
+from budge.reach.pending import Pending
 from budge.reach.starts import Starts, distinct
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 MOST_ROWS = 2_000_000  # configurations that are held at once
+MOST_MOVED = 5000  # numbers that may be copied, for each row that one person may have: a part of many features is counted instead
 
 
 class TooManyError(Exception):
@@ -59,6 +60,7 @@ class Core:
     change: dict[str, FloatArray] = field(default_factory=dict)
     folded: bool = False  # several own actions may lead to one change: twins must be dropped
     most: int = MOST_ROWS  # rows that one person may have
+    moved: float = 0.0  # numbers that were copied, per person
     x: Mapping[str, FloatArray] = field(init=False)  # where the person of each row stands
 
     def __post_init__(self) -> None:
@@ -75,6 +77,9 @@ class Core:
 
     def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> None:
         """Keep, repeat or reorder rows."""
+        self.moved += len(rows) * len(self.change) / max(1, len(self.starts))
+        if self.moved > MOST_MOVED * self.most:
+            raise TooManyError
         shared: dict[int, FloatArray] = {}  # where action and change are one column it stays one
         for columns in (self.action, self.change):
             for name, column in columns.items():
@@ -166,19 +171,15 @@ def build_core(starts: Starts, outside: Sequence[str] = (), *, each: int = MOST_
     """
     part, forms = starts.part, forms_of(starts.part)
     core = Core(starts, np.arange(len(starts)), most=each)
-    waiting = [c for c in part.constraints if not forms.scope(c) & set(outside)]
-    cuts = [cut for c in waiting if (cut := _Cut.of(c, starts)) is not None]
-    left = [name for name in part.order if name not in outside]
-    for constraint in groups(starts, left):
+    left = {name for name in part.order if name not in outside}
+    pending = Pending(starts, left, [c for c in part.constraints if not forms.scope(c) & set(outside)])
+    for constraint in groups(starts, [name for name in part.order if name in left]):
         names = tuple(sorted(forms.scope(constraint)))
         _cross_group(core, constraint, names)
-        left = [name for name in left if name not in names]
-        waiting = _settle(core, waiting, cuts)
-    while left:
-        name = _next(left, part, core, waiting)
-        left.remove(name)
+        pending.settle(core, names)
+    while (name := pending.next()) is not None:
         _extend(core, name, outside, weighed)
-        waiting = _settle(core, waiting, cuts)
+        pending.settle(core, [name])
     if core.folded and core.size:
         _, first = distinct(np.stack([core.who.astype(float), *core.change.values()], axis=1))
         core.take(first)
@@ -240,19 +241,6 @@ def _repeat(core: Core, counts: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
     rows = np.repeat(np.arange(core.size), lengths)
     core.take(rows)
     return rows, np.arange(len(rows)) - (np.cumsum(lengths) - lengths)[rows]
-
-
-def _next(left: Sequence[str], part: Part, core: Core, waiting: Sequence[Constraint]) -> str:
-    """Return the feature to take next: its sources are known, it completes a constraint soonest, it has few values."""
-    if len(left) == 1:
-        return left[0]
-    soonest = dict.fromkeys(left, 99)
-    for constraint in waiting:
-        missing = forms_of(part).scope(constraint) - core.change.keys()
-        for name in missing:
-            soonest[name] = min(soonest.get(name, 99), len(missing))
-    ready = [name for name in left if all(link.source not in left for link in part.links.get(name, ()))]
-    return min(ready, key=lambda name: (soonest[name], np.diff(part.by_name[name].range)[0], name))
 
 
 def _extend(core: Core, name: str, outside: Sequence[str], weighed: bool) -> None:
@@ -319,64 +307,3 @@ def _spread(core: Core, low: FloatArray, high: FloatArray) -> FloatArray:
     """Repeat every row once for each whole number from low to high, and return these numbers."""
     rows, inner = _repeat(core, np.maximum(high - low + 1.0, 0.0))
     return np.asarray(low[rows] + inner)
-
-
-def _settle(core: Core, waiting: Sequence[Constraint], cuts: Sequence[_Cut]) -> list[Constraint]:
-    """Apply every constraint whose features are all known, and cut what no completion can meet."""
-    later = []
-    forms = forms_of(core.starts.part)
-    for constraint in waiting:
-        scope = forms.scope(constraint)
-        if scope <= core.change.keys():
-            x, action, change = ({n: columns[n] for n in scope} for columns in (core.x, core.action, core.change))
-            core.keep(np.asarray(constraint.mask(x, action, change)))
-        else:
-            later.append(constraint)
-    for cut in cuts:
-        if any(n in core.change for n in cut.terms) and not all(n in core.change for n in cut.terms):
-            core.keep(cut.possible(core))
-    return later
-
-
-@dataclass(frozen=True)
-class _Cut:
-    """A linear row over own moves, with the range that the features not yet taken can add."""
-
-    terms: Mapping[str, float]
-    constant: FloatArray  # of each person
-    relation: str
-    slack: FloatArray  # never cuts what the mask with its tolerance would let pass
-
-    def possible(self, core: Core) -> npt.NDArray[np.bool_]:
-        """Return which rows may still be completed."""
-        low = high = core.each(self.constant)
-        for name, c in self.terms.items():
-            if name in core.change:
-                low, high = low + c * core.change[name], high + c * core.change[name]
-            else:
-                ends = c * core.starts.down[name], c * core.starts.up[name]
-                low, high = low + core.each(np.minimum(*ends)), high + core.each(np.maximum(*ends))
-        slack, good = core.each(self.slack), np.ones(core.size, dtype=bool)
-        if self.relation in ("<=", "<", "=="):
-            good &= low <= slack
-        if self.relation in (">=", ">", "=="):
-            good &= high >= -slack
-        return good
-
-    @classmethod
-    def of(cls, constraint: Constraint, starts: Starts) -> _Cut | None:
-        """Return the constraint as one linear row in the moves of features without linkages, if it is that."""
-        forms = forms_of(starts.part)
-        row, scope = forms.row(constraint), forms.scope(constraint)
-        if row is None or row.relation == "!=" or scope & (starts.gone | starts.part.links.keys()):
-            return None
-        constant = np.full(len(starts), row.constant)
-        size = np.abs(constant)
-        terms: dict[str, float] = dict(row.moves)
-        for name, c in row.values.items():
-            terms[name] = terms.get(name, 0.0) + c
-            constant = constant + c * starts.x[name]
-            size = size + np.abs(c * starts.x[name])
-        for name, c in terms.items():
-            size = size + np.abs(c) * np.maximum(np.abs(starts.down[name]), np.abs(starts.up[name]))
-        return cls(terms, constant, row.relation, 1e-6 + 1e-8 * size)

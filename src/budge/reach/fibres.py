@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from budge.expressions import compare
 from budge.reach.accept import Words, shifted
 from budge.reach.cells import Box, Half
 from budge.reach.hull import Hulls
+from budge.reach.ordered import Ordered
 from budge.reach.polytope import Polytopes
 from budge.reach.room import Rooms
 from budge.reach.starts import distinct
@@ -271,7 +272,7 @@ class Joint:
 
     rows: IntArray
     places: IntArray
-    shape: Rooms | Polytopes | Hulls
+    shape: Rooms | Polytopes | Ordered | Hulls
     number: int  # among those of the same configurations
 
     def draw(self, at: IntArray, draws: IntArray, words: Words) -> FloatArray:
@@ -327,16 +328,21 @@ def _components(rows: Sequence[tuple[Half, set[str]]]) -> list[tuple[set[str], l
     return found
 
 
-def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, names: Sequence[str], label: str) -> Rooms | Polytopes | Hulls:
+def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, names: Sequence[str], label: str) -> Rooms | Polytopes | Ordered | Hulls:
     """Return what some rows leave open to the coordinates in some places, in some configurations."""
     low, high = box.low[np.ix_(rows, places)], box.high[np.ix_(rows, places)]
-    nothing = np.zeros(len(halves[0].constant))
+    column_of = {names[j]: k for k, j in enumerate(places)}
 
-    def table(column: Callable[[Half, str], FloatArray]) -> FloatArray:
-        return np.stack([[column(row, names[j])[rows] for j in places] for row in halves]).transpose(2, 0, 1)
+    def table(columns: Callable[[Half], Mapping[str, FloatArray]]) -> FloatArray:
+        found = np.zeros((len(halves), len(places), len(rows)))
+        for i, row in enumerate(halves):  # most of it is 0
+            for name, column in columns(row).items():
+                if name in column_of:
+                    found[i, column_of[name]] = column[rows]
+        return found.transpose(2, 0, 1)
 
-    slopes = table(lambda row, name: row.coefficients.get(name, nothing))
-    bend, at = (table(lambda row, name, i=i: row.bends.get(name, (nothing, nothing))[i]) for i in range(2))  # type: ignore[misc]
+    slopes = table(lambda row: row.coefficients)
+    bend, at = (table(lambda row, i=i: {name: ends[i] for name, ends in row.bends.items()}) for i in range(2))  # type: ignore[misc]
     limits = np.stack([-row.constant[rows] for row in halves], axis=1)
     equal = np.array([row.relation == "==" for row in halves])
     if len(equal) == 1:
@@ -345,4 +351,5 @@ def _shape(halves: Sequence[Half], box: Box, rows: IntArray, places: IntArray, n
     if all(row.even for row in halves) and Polytopes.fits(int((~equal).sum()) + 2 * k, k - int(equal.sum())):
         A, B = np.vstack([slopes[0, ~equal], np.eye(k), -np.eye(k)]), np.hstack([limits[:, ~equal], high, -low])
         return Polytopes(A, B, slopes[0, equal], limits[:, equal])
-    return Hulls(slopes, limits, equal, low, high, label, bend, at)
+    chain = None if equal.any() or bend.any() else Ordered.of(slopes, limits, low, high)
+    return chain or Hulls(slopes, limits, equal, low, high, label, bend, at)

@@ -83,8 +83,9 @@ class Forms:
         """Return starts and known variables of a constraint, and what is missing."""
         scope = self.scope(constraint)
         # a missing value is known: a comparison with it is not true, and neither is its opposite
+        given = {(layer, name): known[layer, name] for name in scope for layer in ("value", "action", "change") if (layer, name) in known}
         gone: dict[Var, Any] = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
-        return {name: x[name] for name in scope}, {var: value for var, value in known.items() if var[1] in scope} | gone, gone
+        return {name: x[name] for name in scope}, given | gone, gone
 
 
 def nothing() -> None:
@@ -104,6 +105,6 @@ def _ignores_x(constraint: Constraint) -> bool:
     if isinstance(constraint, LinearConstraint | AdditiveLinkage | OneHot):
         return True
     texts = {Rule: ("parsed",), IfThen: ("condition", "consequence"), Switch: ("condition",)}.get(type(constraint))
-    if texts is None:
+    if texts is None or (isinstance(constraint, Switch) and constraint.precondition):
         return False
     return all(layer != "before" for text in texts for layer, _ in getattr(constraint, text).vars)

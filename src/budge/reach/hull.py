@@ -30,6 +30,7 @@ BoolArray = npt.NDArray[np.bool_]
 ENOUGH = 2.0**-11  # share of tilted proposals accepted from which they are used
 FLAT = 1e-10  # share of its bounding box below which a polytope is looked at by itself
 MOST = 20_000  # polytopes whose emptiness is decided one by one
+MOST_NUMBERS = 200_000  # rows times coordinates of a polytope that is looked at
 SIGNS = 6  # absolute values of a row that are written as rows, one per choice of signs
 EXACT = 5  # dimensions up to which a triangulation is cheap
 
@@ -43,6 +44,9 @@ class Hulls:
     def __init__(
         self, slopes: FloatArray, limits: FloatArray, equal: BoolArray, low: FloatArray, high: FloatArray, label: str, bend: FloatArray, at: FloatArray
     ) -> None:
+        if slopes[0].size > MOST_NUMBERS:
+            what = f"{slopes.shape[1]:,} rows couple {slopes.shape[2]:,} continuous features, more than are drawn together"
+            raise DrawError(what, remedy="couple fewer continuous features by constraints")
         self.low, self.high, self.label = low, high, label
         self.slopes, self.limits, self.bend, self.at, self.equal = _straight(slopes, limits, bend, at, equal, low, high)
         self._made: dict[bytes, Hull | None] = {}
@@ -72,11 +76,8 @@ class Hulls:
         sure = (~self.equal & (middle < self.limits - scale)).all(axis=1)
         doubtful = np.flatnonzero(~result & ~sure)
         if len(doubtful) > MOST:
-            raise DrawError(
-                f"{len(doubtful)} configurations each leave a polytope open",
-                where=f"part {self.label}",
-                remedy="declare some whole-numbered features real, or narrow their bounds",
-            )
+            what, remedy = f"{len(doubtful)} configurations each leave a polytope open", "declare some whole-numbered features real, or narrow their bounds"
+            raise DrawError(what, where=f"part {self.label}", remedy=remedy)
         result[doubtful] = [self._make(i) is None for i in doubtful.tolist()]
         return np.asarray(result)
 

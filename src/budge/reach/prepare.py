@@ -159,12 +159,20 @@ def _countable(starts: Starts, real: Sequence[str]) -> tuple[list[str], list[str
             found.append(f.name)
     found.sort(key=lambda name: (-np.diff(part.by_name[name].range)[0], name))
     chosen: list[str] = []
+    scopes_of: dict[str, list[frozenset[str]]] = {}
+    for scope in scopes:
+        for name in scope:
+            scopes_of.setdefault(name, []).append(scope)
+    open_names = set(real)
     for name in found:
-        near = {name}
-        for _ in part.names:  # what constraints and linkages couple to it, in any number of steps, through what is open
-            near |= {other for scope in scopes if scope & near for other in scope & {*chosen, *real, name}}
-        if len(near & {*chosen, name}) <= 2 and len(near & set(real)) <= 1:
+        near, todo = {name}, [name]
+        while todo:  # what constraints and linkages couple to it, in any number of steps, through what is open
+            new = {other for scope in scopes_of.get(todo.pop(), ()) for other in scope & open_names} - near
+            near |= new
+            todo += new
+        if len(near - set(real)) <= 2 and len(near & set(real)) <= 1:
             chosen.append(name)
+            open_names.add(name)
     told = [name for name in part.order if name in follow and any(link.source in chosen for link in part.links[name])]
     return sorted(chosen), told
 

@@ -159,7 +159,8 @@ class Block:
         found = np.where(self.endless, np.nan, 1.0)
         for part in self.parts:
             found *= part.each(lambda p: [np.nan if size is None else min(size, 2**53) for size in p.sizes], float)
-        return np.where(self.empty, 0.0, np.minimum(found, 2.0**53))
+            found = np.minimum(found, 2.0**53)  # in between, too: thousands of parts pass the largest number
+        return np.where(self.empty, 0.0, found)
 
     def size(self, person: int) -> int | None:
         """Return how many points a person can reach, however many; None where they cannot be listed or counted."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ MOST_CELLS = 30_000_000  # numbers held while one level is made
 PAIR = 62  # classes that fit a bit mask
 BIT = "\0"  # stands between the name of a variable and the number of a bit of it
 SHORT = 8  # variables up to which a row counts as a rule when the order is chosen
+K = TypeVar("K")
 
 
 class TooManyStatesError(Exception):
@@ -77,11 +78,12 @@ def _in_bits(ordered: Sequence[Variable], sums: Sequence[Sum], by_bit: bool) -> 
     Returns a rough logarithm of the number of states, the steps and the rows.
     """
     rows = [Sum(dict(s.terms), s.relation, s.constant) for s in sums]
+    numbered = _by_place((r, s.slopes) for r, s in enumerate(sums))
     heads: list[Variable] = []
     inner: list[tuple[int, int, Variable]] = []  # bit, place of the variable, step
     bounds: list[Sum] = []
     for place, step in enumerate(ordered):
-        used = [(s, row) for s, row in zip(sums, rows) if step.name in s.slopes]
+        used = [(sums[r], rows[r]) for r in numbered.get(step.name, ())]
         if not used or not (step.size > 1).any():
             heads.append(step)
             continue
@@ -91,13 +93,14 @@ def _in_bits(ordered: Sequence[Variable], sums: Sequence[Sum], by_bit: bool) -> 
             inner.append((k, place, Variable(name, np.array([0, 1 << k]), np.ones(2, dtype=np.int64))))
             for s, row in used:
                 row.terms[name] = np.array([0, s.slopes[step.name] << k])  # type: ignore[index]
-        if not _implied(step, sums):
+        if not _implied(step, [s for s, _ in used]):
             bits = {name: np.array([0, 1 << k]) for k, name in enumerate(names)}
             bounds.append(Sum({step.name: -(step.size - 1), **bits}, "<=", 0))
     if by_bit:
         steps = [*heads, *(step for _, _, step in sorted(inner, key=lambda b: b[:2]))]
     else:
-        steps = [s for place, head in enumerate(heads) for s in (head, *(b[2] for b in reversed(inner) if b[1] == place))]
+        bits_of = _by_place((step, [place]) for _, place, step in reversed(inner))
+        steps = [step for place, head in enumerate(heads) for step in (head, *bits_of.get(place, ()))]
     return _guess(sums, rows, by_bit, len(bounds)), steps, rows + bounds
 
 
@@ -167,20 +170,20 @@ def _order(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[
 class _Residual:
     """What a row still leaves to the later variables, in a form that is equal for states with the same future."""
 
-    def __init__(self, row: Sum, place: Mapping[str, int], levels: int) -> None:
+    def __init__(self, row: Sum, place: Mapping[str, int]) -> None:
         sign = -1 if row.relation == ">=" else 1
         self.relation = "<=" if row.relation == ">=" else row.relation
         self.constant = sign * row.constant
         self.terms = {place[name]: sign * term for name, term in row.terms.items()}
-        self.rest = [(0, 0, 0)] * (levels + 1)  # least, most and common divisor of what level i and later ones add
-        for i in range(levels - 1, -1, -1):
-            least, most, step = self.rest[i + 1]
-            term = self.terms.get(i)
-            if term is not None:
-                low = int(term.min())
-                least, most = least + low, most + int(term.max())
-                step = math.gcd(step, *np.unique(term - low).tolist())
-            self.rest[i] = (least, most, step)
+        self.rest: dict[int, tuple[int, int, int]] = {}  # least, most and common divisor of what level i and later ones add: at the start, and after each term
+        least = most = step = 0
+        for i in sorted(self.terms, reverse=True):
+            self.rest[i + 1] = (least, most, step)
+            term = self.terms[i]
+            low = int(term.min())
+            least, most = least + low, most + int(term.max())
+            step = math.gcd(step, *(term - low).tolist())
+        self.rest[0] = (least, most, step)
 
     def normal(self, left: IntArray, level: int) -> tuple[IntArray, BoolArray]:
         """Return the residuals before `level` with equal futures made equal, and which of them can still be met."""
@@ -203,7 +206,7 @@ def _compile(variables: Sequence[Variable], steps: Sequence[Variable], sums: Seq
     The columns of a state are residuals, masks of classes, and numbers in longer rules.
     """
     place, number = ({step.name: i for i, step in enumerate(some)} for some in (steps, variables))
-    rows = {("row", r): _Residual(s, place, len(steps)) for r, s in enumerate(sums)}
+    rows = {("row", r): _Residual(s, place) for r, s in enumerate(sums)}
     pairs, longer = _rules(steps, tables, place)
     same: dict[tuple[str, int], int] = {}  # columns that are equal in all states
     varied: dict[tuple[str, int], IntArray] = {}
@@ -212,6 +215,9 @@ def _compile(variables: Sequence[Variable], steps: Sequence[Variable], sums: Seq
         start, good = row.normal(np.array([row.constant]), 0)
         same[key] = int(start[0])
         states *= int(good[0])
+    read = _by_place((key, row.terms) for key, row in rows.items())
+    ruled = _by_place((k, rule) for k, rule in enumerate(longer))
+    masked = _by_place((key, key[:1]) for key in pairs)
     same |= {("mask", b): (1 << len(steps[b].low)) - 1 for _, b in pairs}
     same |= {("rule", k): 0 for k in range(len(longer))}
     levels: list[Level] = []
@@ -230,18 +236,15 @@ def _compile(variables: Sequence[Variable], steps: Sequence[Variable], sums: Seq
         if ("mask", i) in same:
             keep &= (now(("mask", i)) >> label) & 1 == 1
             touched["mask", i] = np.zeros(len(source), dtype=np.int64)
-        for key, row in rows.items():
-            if i in row.terms:
-                touched[key], good = row.normal(now(key) - row.terms[i][label], i + 1)
-                keep &= good
-        for (a, b), masks in pairs.items():
-            if a == i:
-                touched["mask", b] = now(("mask", b)) & masks[label]
-                keep &= touched["mask", b] != 0
-        for k, rule in enumerate(longer):
-            if i in rule:
-                touched["rule", k] = rule[i][now(("rule", k)), label]
-                keep &= touched["rule", k] >= 0
+        for key in read.get(i, ()):
+            touched[key], good = rows[key].normal(now(key) - rows[key].terms[i][label], i + 1)
+            keep &= good
+        for a, b in masked.get(i, ()):
+            touched["mask", b] = now(("mask", b)) & pairs[a, b][label]
+            keep &= touched["mask", b] != 0
+        for k in ruled.get(i, ()):
+            touched["rule", k] = longer[k][i][now(("rule", k)), label]
+            keep &= touched["rule", k] >= 0
         source, label = source[keep], label[keep]
         edges += len(source)
         if edges > MOST_EDGES:
@@ -256,6 +259,15 @@ def _compile(variables: Sequence[Variable], steps: Sequence[Variable], sums: Seq
         if states > MOST_STATES:
             raise TooManyStatesError(f"{states:,} states at level {i} of {len(steps)}")
     return Diagram(tuple(variables), _pruned(levels, states), states)
+
+
+def _by_place(items: Iterable[tuple[K, Iterable[Any]]]) -> dict[Any, list[K]]:
+    """Return the keys of the items at each place that they name."""
+    found: dict[Any, list[K]] = {}
+    for key, places in items:
+        for place in places:
+            found.setdefault(place, []).append(key)
+    return found
 
 
 def _rules(

@@ -130,10 +130,11 @@ def below(words: WordArray, size: npt.ArrayLike, again: Again) -> IntArray:
         close = np.negative(high)
         close &= LOW
         high >>= HALF
-        open_ = np.nonzero(close <= sizes)
+        near = close <= sizes
+        open_ = np.nonzero(near) if near.any() else ()
     else:
         open_ = np.nonzero(np.ones(words.shape, dtype=bool))
-    attempt, taken = 0, words[open_]
+    attempt, taken = 0, words[open_] if open_ else words.ravel()[:0]
     while len(taken):
         here = np.broadcast_to(sizes, high.shape)[open_]
         high[open_], low = _product(taken, here)

@@ -27,6 +27,7 @@ BoolArray = npt.NDArray[np.bool_]
 WordArray = npt.NDArray[np.uint64]
 Key = Any  # what a coordinate is called
 PILOTS = 2**15  # proposals that tell what share is accepted
+HOPELESS = 2**13  # of which none was accepted: no more are tried
 SOLVED = 1e-6  # what the bounds of a whole number that an equality determines forgive
 
 
@@ -164,7 +165,7 @@ class Tilted:
         words = fixed_words("tilted")
         tried = hits = 0
         batch = max(1, min(PILOTS, 2**19 // self.width))
-        while tried < PILOTS and hits < 256:
+        while tried < PILOTS and hits < 256 and (hits or tried < HOPELESS):
             draws = np.arange(tried, min(tried + batch, PILOTS))
             hits += int(self.propose(words(draws, 0, self.width))[1].sum())
             tried += len(draws)

@@ -36,7 +36,9 @@ FEWEST, MOST, TOTAL = 256, 2**20, 2**22  # proposals after that: for one configu
 NARROWED, HALVED = 8, 256  # what a box of a configuration is cut into: slices of its sides to narrow it, boxes to disprove it
 MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
-AT_ONCE = 2**16  # proposals that are held at once
+AT_ONCE = 2**20  # numbers of proposals that are held at once
+WIDE = 16  # coordinates; with more, fewer proposals are made, as each has more numbers and more rules to pass
+MOST_ASKED = 100_000  # coordinates of all boxes of a configuration that intervals are asked about; after that, anything might be
 ROUNDS = 3  # of cutting slices off a box
 FINEST = 2.0**-5  # share of a side that is still worth a try
 NARROWEST = 2.0**-30  # of the first width: a box stays a box
@@ -86,7 +88,7 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     left = rows[found.exists[rows]]
     if not len(pending) or (piece.measure == "volume" and len(left) > len(pending)):
         return  # where whole points are proposed, what holds nothing is never drawn
-    tries = int(np.clip(TOTAL // len(pending), FEWEST, MOST))
+    tries = int(np.clip(TOTAL // (len(pending) * max(1, len(piece.reals) // WIDE) ** 2), FEWEST, MOST))
     pending = pending[_passed(fibres, pending, tries, 1) == 0]
     found.tries = max(found.tries, tries)
     # Nothing was found and nothing disproved, though a rule could be: that is not the same as empty. Of a predicate, any function, no more can be known.
@@ -107,7 +109,7 @@ def _passed(fibres: Fibres, rows: IntArray, tries: int, attempt: int) -> npt.NDA
     numbers = rows - piece.begin[piece.who[rows]]  # of the configuration, whoever else is there
     done, pending = 0, np.arange(len(rows))
     while len(pending) and done < tries:
-        offer = int(min(max(FIRST, done), tries - done, max(1, AT_ONCE // len(pending))))
+        offer = int(min(max(FIRST, done), tries - done, max(1, AT_ONCE // (len(pending) * max(WIDE, len(piece.reals))))))
         here = np.repeat(rows[pending], offer)
         number = ((numbers[pending] * MOST * 2)[:, None] + done + np.arange(offer)).ravel()
         draws = Draws(stream, np.zeros(len(here), dtype=np.intp), number, region, attempt << 8)
@@ -152,8 +154,11 @@ def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArr
     possible, box = fibres.piece.possible, fibres.boxes[cell]
     assert possible is not None
     rows = [(row.relation, float(row.constant[at]), *_terms(row, fibres.names, at)) for row in box.coupled if row.active[at]]
+    calls = iter(range(max(1, MOST_ASKED // len(fibres.names))))
 
     def might(low: FloatArray, high: FloatArray) -> bool:
+        if next(calls, None) is None:
+            return True
         for relation, constant, slopes, factors, places in rows:
             ends = np.stack([slopes * y + factors * np.abs(y - places) for y in (low, high, np.clip(places, low, high))])
             slack = 1e-8 * max(1.0, abs(constant), float(np.abs(ends).max()))
@@ -249,14 +254,18 @@ def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
     """Return whether rules that must be evaluated might hold somewhere in a box of a configuration's coordinates; None where none can be asked."""
     core, part = view.core, view.core.starts.part
     asked = [c for c in curved if isinstance(c, Rule) or (isinstance(c, IfThen) and c.on == "value")]
-    others = [(c, forms_of(part).formula(c, view.x)) for c in curved if c not in asked]  # linear in a target that stops at a bound
-    formulas = [formula for _, formula in others if formula is not None]
-    if not asked and not formulas:
+    told = {id(c) for c in asked}
+    others = [(c, forms_of(part).formula(c, view.x)) for c in curved if id(c) not in told]  # linear in a target that stops at a bound
+    checks: list[tuple[Constraint, Formula | None]] = [(c, None) for c in asked] + [(c, formula) for c, formula in others if formula is not None]
+    if not checks:
         return None
-    names = {name for c in asked for name in c.scope} | {name for c, formula in others if formula is not None for name in c.scope}
     place = {c.name: j for j, c in enumerate(view.coordinates)}
+    spots = [
+        np.array([place[var[1]] for name in c.scope if name not in core.change for var in view.symbols["change", name].terms], dtype=np.intp) for c, _ in checks
+    ]
+    known: dict[tuple[int, int, bytes, bytes], bool] = {}  # boxes in a row differ in one side: most rules see what they saw before
 
-    def possible(at: int, low: FloatArray, high: FloatArray) -> bool:
+    def bounds_of(names: Sequence[str], at: int, low: FloatArray, high: FloatArray) -> Bounds:
         bounds: dict[Var, tuple[float, float]] = {}
         for name in names:
             origin = float(view.x[name][at])
@@ -270,9 +279,20 @@ def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
                 else:
                     ends = _range(view, name, at, place, low, high)
                     bounds[layer, name] = (start + ends[0], start + ends[1])
-        if any(np.isnan(end) for ends in bounds.values() for end in ends):
-            return True
-        return all(_might_hold(c, bounds) for c in asked) and all(_might_be(formula, bounds, at) for formula in formulas)
+        return bounds
+
+    def possible(at: int, low: FloatArray, high: FloatArray) -> bool:
+        if len(known) > MOST_ASKED:
+            known.clear()
+        for k, (constraint, formula) in enumerate(checks):
+            key = (k, at, low[spots[k]].tobytes(), high[spots[k]].tobytes())
+            if key not in known:
+                bounds = bounds_of(constraint.scope, at, low, high)
+                unknown = any(np.isnan(end) for ends in bounds.values() for end in ends)
+                known[key] = unknown or (_might_hold(constraint, bounds) if formula is None else _might_be(formula, bounds, at))
+            if not known[key]:
+                return False
+        return True
 
     return possible
 
@@ -298,7 +318,8 @@ def _might_be(formula: Formula, bounds: Bounds, at: int) -> bool:
 
 def _range(view: View, name: str, at: int, place: Mapping[str, int], low: FloatArray, high: FloatArray) -> tuple[float, float]:
     """Lowest and highest change of a feature that is a form in the coordinates, stopped where it stops."""
-    least, most, _ = _ends(view.symbols["change", name], {("coordinate", c): (float(low[j]), float(high[j])) for c, j in place.items()}, at)
+    form = view.symbols["change", name]
+    least, most, _ = _ends(form, {var: (float(low[place[var[1]]]), float(high[place[var[1]]])) for var in form.terms}, at)
     if name in view.stops:
         floor, ceiling = (float(end[at]) for end in view.stops[name])
         least, most = (min(max(end, floor), ceiling) for end in (least, most))

@@ -6,6 +6,7 @@ is sought, then once more at the length that is used. What comes out is approxim
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -20,6 +21,7 @@ from budge.reach.streams import open_unit
 
 __all__ = ["Mixing", "gap_at", "mixing_of", "walk"]
 
+log = logging.getLogger(__name__)
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 SHORTEST, LONGEST = 64, 16_384  # steps of a chain before its one draw is taken
@@ -28,6 +30,8 @@ FRESH = 512  # other chains, from either start, that must agree at that length
 FAR = 4.5  # standard errors between two groups of chains that have not mixed
 STRIDE = 32  # steps whose words are made together
 AT_ONCE = 2**18  # words that are held at once
+MOST_WORK = 5e10  # chains x steps x rows x dimensions of one look at how long is long enough: some minutes
+LONG_WORK = 1e9  # from which on a line in the log states that it takes long
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def _chains(A: FloatArray, b: FloatArray, starts: FloatArray, shape: FloatArray,
 def _measured(dimension: int, rows: bytes, limits: bytes) -> Mixing:
     """Return a shape in which the polytope is about as wide in every direction, and how many steps are enough in it."""
     A, b = np.frombuffer(rows).reshape(-1, dimension), np.frombuffer(limits)
+    _check_work(A)
     shape = _rounded(A, b)
     steps = _enough(A, b, shape)
     while steps <= 2 * LONGEST:
@@ -103,6 +108,19 @@ def _measured(dimension: int, rows: bytes, limits: bytes) -> Mixing:
         f"hit-and-run over a polytope in {dimension} dimensions has not mixed within {LONGEST:,} steps",
         remedy="couple fewer continuous features, or narrow their bounds",
     )
+
+
+def _check_work(A: FloatArray) -> None:
+    """Raise an error where pilots would take too long, and log where they take long; some 4 d^2 steps are enough in d dimensions."""
+    rows, dimension = A.shape
+    work = PILOTS * 4 * dimension**2 * A.size
+    if work > MOST_WORK:
+        raise DrawError(
+            f"hit-and-run under {rows:,} rows in {dimension:,} dimensions takes too long to find how many steps are enough",
+            remedy="couple fewer continuous features by constraints",
+        )
+    if work > LONG_WORK:
+        log.warning("hit-and-run under %d rows in %d dimensions: to find how many steps are enough takes a while, once per shape", rows, dimension)
 
 
 def _rounded(A: FloatArray, b: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from statistics import median_low
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,16 @@ __all__ = ["check"]
 
 FloatArray = npt.NDArray[np.float64]
 IDLE_STARTS = 12  # unlike starts at which a constraint is tried
+SECONDS = 10.0  # of CPU time in which idle constraints are looked for
 TRIES = 400  # draws for each constraint and start, where configurations cannot be counted
 
 
-def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3) -> CheckReport:
+def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3, seconds: float = SECONDS) -> CheckReport:
     """Check a model against a table.
 
     Every row is asked whether it breaks a bound or a value constraint. Sizes, clashes and idle constraints are looked
-    for at `starts` typical rows, spread evenly over those that break nothing.
+    for at `starts` typical rows, spread evenly over those that break nothing. Whether a constraint is idle is found by preparing its part
+    without it; after so many `seconds` of CPU time the others are not tried, and are counted in the report.
 
     Examples
     --------
@@ -52,7 +55,7 @@ def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3) 
         bad |= who
     good = np.flatnonzero(~bad)
     chosen = np.unique(good[np.linspace(0, len(good) - 1, min(starts, len(good))).astype(int)]) if len(good) else good
-    sizes_of: dict[bytes, int | None] = {}
+    idle, untried = _idle(im, values[good], seconds)
     parts, clashes, sizes = _parts(im, values[chosen], [frame.index[int(i)] for i in chosen])
     return CheckReport(
         name=im.name,
@@ -60,7 +63,8 @@ def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3) 
         broken_rows=int(bad.sum()),
         broken=tuple(_broken(im, label, who, frame, examples) for label, who in found),
         clashes=clashes,
-        idle=tuple(c.label for c in im.constraints if len(good) and not _restricts(im, c, values[good], sizes_of)),
+        idle=idle,
+        untried=untried,
         parts=parts,
         starts=len(chosen),
         exact_starts=0 if im.effects else sum(size is not None and size <= EXACT_UP_TO for size in sizes),
@@ -158,6 +162,17 @@ def _seen(report: PartReport, prepared: Any, differ: bool | None) -> PartReport:
         measures_differ=report.measures_differ or bool(differ),
         measures_unknown=report.measures_unknown or differ is None,
     )
+
+
+def _idle(im: InteractionModel, values: FloatArray, seconds: float) -> tuple[tuple[str, ...], int]:
+    """Return the labels of constraints that exclude nothing, and how many were not tried."""
+    found, known, until = list[str](), dict[bytes, int | None](), process_time() + seconds
+    for k, constraint in enumerate(im.constraints if len(values) else ()):
+        if process_time() > until:
+            return tuple(found), len(im.constraints) - k
+        if not _restricts(im, constraint, values, known):
+            found.append(constraint.label)
+    return tuple(found), 0
 
 
 def _restricts(im: InteractionModel, constraint: Constraint, values: FloatArray, sizes: dict[bytes, int | None]) -> bool:

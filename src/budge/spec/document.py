@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -10,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from budge.errors import Problem, SpecError
+from budge.spec.limits import DEEPEST, LONGEST_NAME
 
-__all__ = ["DEEPEST", "Document", "Key", "place_of", "plain_tree"]
+__all__ = ["Document", "Key", "place_of", "plain_tree"]
 
-DEEPEST = 32  #: nesting beyond this is refused; a spec needs six levels
-LONGEST_NAME = 1000  #: characters of a key; YAML itself stops at 1024
 Key = str | int | float | bool | None
 
 
@@ -143,5 +143,8 @@ def plain_tree(value: Any, found: list[Problem], path: tuple[Any, ...] = ()) -> 
     return None
 
 
+_HALF = re.compile("[\ud800-\udfff]")
+
+
 def _halved(text: str) -> bool:
-    return any("\ud800" <= c <= "\udfff" for c in text)
+    return _HALF.search(text) is not None

@@ -1,18 +1,16 @@
-"""Files of specs: bytes in, with a limit and by nothing but regular files; text out, whole or not at all."""
+"""Files of specs: bytes in, with a limit and by nothing but regular files."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
-import tempfile
 from pathlib import Path
 
-from budge.errors import OutputExistsError, SpecError, StorageError, nearest
+from budge.errors import SpecError, StorageError, nearest
+from budge.spec.limits import SPEC_BYTES, YAML_BYTES
 
-__all__ = ["ENDINGS", "LARGEST", "ending", "read_text", "write_text"]
+__all__ = ["ENDINGS", "ending", "read_text"]
 
-LARGEST = 2_000_000  #: bytes of a spec file
 ENDINGS = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".toml": "toml"}
 
 
@@ -62,14 +60,16 @@ def _bytes(path: Path) -> bytes:
         os.close(handle)
         kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a device or a pipe"
         raise SpecError("is not a regular file", where=str(path), got=kind, remedy="give the path of a spec file")
-    size = status.st_size
+    size, yaml = status.st_size, ENDINGS.get(path.suffix.lower()) == "yaml"
+    most = YAML_BYTES if yaml else SPEC_BYTES
     with os.fdopen(handle, "rb") as file:
-        data = b"" if size > LARGEST else file.read(LARGEST + 1)
-    if max(size, len(data)) > LARGEST:
+        data = b"" if size > most else file.read(most + 1)
+    if max(size, len(data)) > most:
         raise SpecError(
-            f"is too large for a spec: at most {LARGEST:,} bytes are read",
+            f"is too large for a spec: at most {most:,} bytes{' of YAML' if yaml else ''} are read",
             where=str(path),
             got=f"{max(size, len(data)):,} bytes or more",
+            remedy=f"save it as JSON, of which {SPEC_BYTES:,} are read" if yaml and size <= SPEC_BYTES else "split it, or build the model in Python",
         )
     return data
 
@@ -81,43 +81,3 @@ def _neighbours(path: Path) -> str:
         return "check the path"
     hint = nearest(path.name, names)
     return hint if hint.startswith("did you mean") else "check the path"
-
-
-def write_text(path: Path, text: str, *, overwrite: bool) -> Path:
-    """Write the file at once: a reader sees the old content or the new, never a half."""
-    if path.exists() and not overwrite:
-        raise OutputExistsError("something stands there already", where=str(path), remedy="choose another name, or overwrite it")
-    if path.is_dir():
-        raise OutputExistsError("is a folder", where=str(path), remedy="give the path of a file")
-    temporary = ""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:80]}.", suffix=".part")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~mask)
-        if overwrite:
-            os.replace(temporary, path)
-        else:  # a file that came up meanwhile is not replaced
-            try:
-                os.link(temporary, path)
-            except FileExistsError:
-                raise OutputExistsError(
-                    "something stands there already", where=str(path), remedy="choose another name, or overwrite it"
-                ) from None
-            except OSError:  # a file system without links
-                os.replace(temporary, path)
-    except OSError as error:
-        if isinstance(error, StorageError):
-            raise
-        raise StorageError(
-            f"cannot be written: {error.strerror or error}", where=str(path), remedy="check the folder and its permissions"
-        ) from None
-    finally:
-        if temporary:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-    return path

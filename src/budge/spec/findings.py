@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any
 
-from budge.errors import Problem, printable
+from budge.errors import Problem, in_lines
 
 __all__ = ["EXACT_UP_TO", "Broken", "CheckReport", "Clash", "PartReport"]
 
@@ -94,6 +94,7 @@ class CheckReport:
     effects: bool = False
     measure: str = "configuration"
     warnings: tuple[Problem, ...] = field(default=())
+    untried: int = 0  # constraints of which it is not known whether they restrict anything
 
     @property
     def ok(self) -> bool:
@@ -109,6 +110,8 @@ class CheckReport:
         lines += ["These constraints clash:", *(f"  {c}" for c in self.clashes)] if self.clashes else []
         if self.idle:
             lines += ["Never seen to restrict anything on this data:", *(f"  {label}" for label in self.idle)]
+        if self.untried:
+            lines.append(f"Not tried whether they restrict anything, as that takes too long: {self.untried:,} constraints.")
         moving = [p for p in self.parts if p.methods or p.problem or p.effects]
         lines += [
             f"Parts: {len(self.parts)}, of which {len(moving)} can change (sizes at {self.starts} typical rows)",
@@ -117,7 +120,7 @@ class CheckReport:
         lines.append(self._exact())
         lines += self._measures()
         lines += ["Warnings:", *(f"  {w}" for w in self.warnings)] if self.warnings else []
-        return "\n".join(printable(line) for line in lines)
+        return in_lines(lines)
 
     def _measures(self) -> list[str]:
         uneven = [f"  {', '.join(p.names)}" for p in self.parts if p.measures_differ]
@@ -164,6 +167,7 @@ class CheckReport:
             ],
             "clashes": [{"labels": list(c.labels), "starts": c.starts, "example": str(c.example)} for c in self.clashes],
             "never_bind": list(self.idle),
+            "not_tried": self.untried,
             "parts": [
                 {
                     "features": list(p.names),

@@ -8,15 +8,15 @@ from json import JSONDecodeError
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NoReturn
 
-from budge.errors import Problem, SpecError
-from budge.spec.document import DEEPEST, Document, Key, place_of
+from budge.errors import MOST_PROBLEMS, Problem, SpecError
+from budge.spec.document import Document, Key, place_of
+from budge.spec.limits import DEEPEST, DIGITS
 
 __all__ = ["parse_json"]
 
 _BLANK = re.compile(r"[ \t\r\n]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _WORDS = {"true": True, "false": False, "null": None}
-MOST_DIGITS = 400
 
 
 def parse_json(text: str, name: str = "") -> Document:
@@ -32,7 +32,7 @@ def parse_json(text: str, name: str = "") -> Document:
     at = reader.blank(at)
     if at != len(text):
         reader.stop(at, "something follows the document")
-    SpecError.raise_if(reader.found)
+    SpecError.raise_if(reader.found[:MOST_PROBLEMS])
     return Document(tree, name, reader.lines)
 
 
@@ -99,7 +99,7 @@ class _Reader:
         digits = found[0]
         if found[1] is not None or found[2] is not None:
             return float(digits), found.end()
-        if len(digits) > MOST_DIGITS:
+        if len(digits) > DIGITS:
             place = f"{self.name}:{self.line(at)} {place_of(path)}"
             self.found.append(
                 Problem(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from budge.constraints import Constraint
 from budge.constraints import registry as kinds
 from budge.distributions import Distribution
 from budge.effects import Effect, Latent, effect_problems
-from budge.errors import BudgeError, Problem, nearest
+from budge.errors import MOST_PROBLEMS, BudgeError, Problem, nearest
 from budge.features import TYPES, Feature, look_alikes
 from budge.interaction import InteractionModel
 from budge.spec.shapes import (
@@ -54,7 +55,7 @@ class Pieces:
 
     def read(self, tree: dict[Any, Any]) -> None:
         """Read a whole spec."""
-        for key in tree:
+        for key in islice(tree, MOST_PROBLEMS):
             if key not in TOP:
                 self.found.append(unknown_key("", key, tree[key], TOP))
         version = tree.get("budge", None if self.versioned else VERSION)
@@ -84,6 +85,8 @@ class Pieces:
     def read_features(self, tree: Any) -> None:
         """Read the features; what cannot be read gets a stand-in, so that others can name it."""
         for name, body in mapping_of(tree, "features", self.found, "name: {type: ...}").items():
+            if len(self.found) > MOST_PROBLEMS:
+                return
             place = f"features.{name}"
             if body == "fixed":
                 self.features.append(Feature(name, "fixed"))
@@ -106,6 +109,8 @@ class Pieces:
             self.found.append(Problem("constraints", "must be a list: - kind: {...}", tree))
             return
         for i, item in enumerate(tree or ()):
+            if len(self.found) > MOST_PROBLEMS:
+                return
             place = f"constraints[{i}]"
             if not isinstance(item, dict) or len(item) != 1:
                 known = [key for key in item if key in kinds()] if isinstance(item, dict) else []
@@ -151,6 +156,8 @@ class Pieces:
         """Read the latent draws."""
         before = len(self.found)
         for name, body in mapping_of(tree, "latent", self.found, 'name: "expression"').items():
+            if len(self.found) > MOST_PROBLEMS:
+                break
             place = f"latent.{name}"
             if isinstance(body, dict):
                 problems = shape_problems(latent_shape(), body, place)
@@ -171,6 +178,8 @@ class Pieces:
             self.found.append(Problem("effects", "must be a list: - {feature: ..., add: ...}", tree))
             return
         for i, body in enumerate(tree or ()):
+            if len(self.found) > MOST_PROBLEMS:
+                return
             problems = shape_problems(effect_shape(), body, f"effects[{i}]")
             if problems:
                 self.found += problems
@@ -179,11 +188,15 @@ class Pieces:
 
     def meaning(self) -> list[Problem]:
         """What is wrong with the pieces that could be read, as far as they do not hang on those that could not."""
+        if len(self.found) > MOST_PROBLEMS:
+            return []
         found = [p for f in self.features if f.name not in self.broken for p in f.problems()]
         found += look_alikes(f.name for f in self.features)
         by_name = {f.name: f for f in self.features}
         for i, constraint in self.constraints.items():
             place = f"constraints[{i}].{constraint.kind}"
+            if len(found) > MOST_PROBLEMS:
+                break
             try:
                 if self.broken.isdisjoint(constraint.scope):
                     found += [replace(p, where=f"{place}.{p.where}" if p.where else place) for p in constraint.problems(by_name)]

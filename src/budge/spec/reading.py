@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from budge.errors import Problem, SpecError
+from budge.errors import MOST_PROBLEMS, Problem, SpecError
 from budge.features import Feature
 from budge.interaction import InteractionModel
 from budge.spec.document import Document, plain_tree
 from budge.spec.files import ending, read_text
 from budge.spec.json_text import parse_json
+from budge.spec.limits import count_problems
 from budge.spec.pieces import Pieces
 from budge.spec.toml_text import parse_toml
 from budge.spec.yaml_text import parse_yaml
@@ -69,16 +70,19 @@ def features_from(spec: Mapping[str, Any]) -> tuple[Feature, ...]:
 
 def _model(document: Document) -> InteractionModel:
     found: list[Problem] = []
+    found += count_problems(document.tree)
+    if found:
+        raise document.error(found[:MOST_PROBLEMS])
     document = replace(document, tree=plain_tree(document.tree, found))
     tree = document.tree
     if found:
-        raise document.error(found)
+        raise document.error(found[:MOST_PROBLEMS])
     if not isinstance(tree, dict):
         raise document.error([Problem("", "a spec is a mapping that begins with `budge: 1`", tree)])
     pieces = Pieces(document.name != "")
     pieces.read(tree)
     if pieces.found:
-        raise document.error([*pieces.found, *pieces.meaning()])
+        raise document.error([*pieces.found, *pieces.meaning()][:MOST_PROBLEMS])
     try:
         return pieces.model()
     except SpecError as error:

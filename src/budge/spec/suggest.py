@@ -11,10 +11,11 @@ import numpy as np
 
 from budge.errors import DataError, nearest, printable
 from budge.features import Feature
+from budge.files import write_whole
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.spec.columns import Column, read_column
-from budge.spec.files import ending, write_text
+from budge.spec.files import ending
 from budge.spec.groups import Finding, find_groups
 from budge.spec.reading import model_from
 from budge.spec.relations import find_implications, find_linear
@@ -83,7 +84,7 @@ class Suggestion:
         path = Path(path)
         kind = ending(path)
         text = self.to_text() if kind == "yaml" else to_text(self.model("none"), "json" if kind == "json" else "toml")
-        return write_text(path, text, overwrite=overwrite)
+        return write_whole(path, text, overwrite=overwrite)
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the suggestion, for ``--json``."""

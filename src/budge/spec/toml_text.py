@@ -7,7 +7,8 @@ import tomllib
 from typing import Any
 
 from budge.errors import SpecError
-from budge.spec.document import DEEPEST, Document, Key
+from budge.spec.document import Document, Key
+from budge.spec.limits import DEEPEST
 
 __all__ = ["parse_toml"]
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from budge.errors import SpecError
+from budge.files import write_whole
 from budge.interaction import InteractionModel
-from budge.spec.files import ending, write_text
+from budge.spec.files import ending
 from budge.spec.reading import parse
 from budge.spec.yaml_text import scalar
 
@@ -26,7 +27,7 @@ _TAKEN = {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "none", "
 def write_model(im: InteractionModel, path: str | Path, *, overwrite: bool = False) -> Path:
     """Write a spec file, YAML, JSON or TOML by its ending: at once, or not at all."""
     path = Path(path)
-    return write_text(path, to_text(im, cast(Literal["yaml", "json", "toml"], ending(path))), overwrite=overwrite)
+    return write_whole(path, to_text(im, cast(Literal["yaml", "json", "toml"], ending(path))), overwrite=overwrite)
 
 
 def to_text(im: InteractionModel, kind: Literal["yaml", "json", "toml"] = "yaml") -> str:

@@ -24,8 +24,9 @@ from ruamel.yaml.events import (
     StreamEndEvent,
 )
 
-from budge.errors import Problem, SpecError
-from budge.spec.document import DEEPEST, Document, Key, place_of
+from budge.errors import MOST_PROBLEMS, Problem, SpecError
+from budge.spec.document import Document, Key, place_of
+from budge.spec.limits import DEEPEST, DIGITS
 
 __all__ = ["parse_yaml", "scalar"]
 
@@ -36,7 +37,6 @@ _WORDS: dict[str, Any] = {
 _WHOLE = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _NUMBER = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _ENDLESS = re.compile(r"([-+]?)\.(inf|Inf|INF)")
-MOST_DIGITS = 400
 
 
 def scalar(text: str) -> Any:
@@ -50,7 +50,7 @@ def scalar(text: str) -> Any:
     if text in _WORDS:
         return _WORDS[text]
     if _WHOLE.fullmatch(text):
-        if len(text) > MOST_DIGITS:
+        if len(text) > DIGITS:
             raise OverflowError
         return int(text, 0) if text[:2] in ("0o", "0x") else int(text)
     if _NUMBER.fullmatch(text):
@@ -105,7 +105,7 @@ class _Reader:
                 break
             elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent | AliasEvent):
                 tree = self.node(event, events, ())
-        SpecError.raise_if(self.found)
+        SpecError.raise_if(self.found[:MOST_PROBLEMS])
         if not seen or tree is None:
             raise SpecError("holds no spec, only comments or nothing", where=self.name, remedy="a spec begins with `budge: 1`")
         return Document(tree, self.name, self.lines)

@@ -21,9 +21,10 @@ from budge.stats.counts import Counts
 from budge.stats.differences import Difference, difference, difference_bounds, paired_difference, paired_difference_bounds
 from budge.stats.evidence import anytime_bound, anytime_interval, anytime_p_value
 from budge.stats.means import pooled_bounds
-from budge.stats.multiplicity import FamilyVerdict, Share, adjust, certify, flag, share, share_from_p_values, true_claims
+from budge.stats.multiplicity import FamilyVerdict, adjust, certify, flag
 from budge.stats.quantiles import HowMuch, bounded_mean, how_much, quantile_interval
 from budge.stats.sequential import Performance, StoppingRule, anytime_rule, curtailed_rule, sprt_rule
+from budge.stats.shares import Share, share, share_from_p_values, true_claims
 from budge.stats.weights import effective_sample_size, weighted
 
 __all__ = [

@@ -15,6 +15,7 @@ from budge.stats.weights import Heavy
 __all__ = ["LAWS", "PROOFS", "STATUSES", "Counts", "spelled"]
 
 STATUSES = ("ok", "fixed", "empty", "invalid_start", "not_exact")
+UNASKED = ("empty", "invalid_start", "not_exact")  # statuses of rows that have no points
 #: How the points of a row came about: none, all listed, a fixed number of draws, weighted draws, draws ended by a rule, ends that were proved.
 LAWS = ("none", "exact", "sample", "weighted", "sequential", "proved")
 #: What an attempt to prove something about a row came to: nothing was tried, the target is impossible, possible or certain, the share was counted, or
@@ -29,6 +30,10 @@ def spelled(names: Sequence[str], codes: Codes) -> NDArray[Any]:
     """Return the word of each code."""
     found: NDArray[Any] = np.array(names, dtype=object)[codes]
     return found
+
+
+def _within(codes: Codes, names: Sequence[str]) -> NDArray[np.bool_]:
+    return np.asarray((codes >= 0) & (codes < len(names)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +163,57 @@ class Counts:
             return None
         found: Floats = self.reached[int((self.witness[:row] >= 0).sum())]
         return found
+
+    def check(self) -> None:
+        """Raise a `ValueError` where columns do not belong together or contradict each other, as they may in a file that budge did not write."""
+        rows, blank = len(self.n), Counts.blank(0)
+        for f in fields(self):
+            column = getattr(self, f.name)
+            if f.name not in ("reached", "heavy") and (column.dtype != getattr(blank, f.name).dtype or column.shape != (rows,)):
+                raise ValueError(f"the counts have a column {f.name} of {column.dtype} and shape {column.shape}")
+        found = self.witness >= 0
+        if self.reached.dtype != np.float64 or self.reached.ndim != 2 or (self.reached.shape[1] and len(self.reached) != int(found.sum())):
+            raise ValueError(f"{int(found.sum())} rows have a witness, and the values reached have the shape {self.reached.shape}")
+        listed, drawn, proved = self.is_law("exact"), self.is_law("sample", "weighted", "sequential"), self.is_law("proved")
+        even, none, some = self.is_law("sample", "sequential"), self.is_law("none"), self.n > 0
+        mass, lost, close = self.hit_mass, self.lost_mass, 1e-6  # sums of probabilities carry rounding
+        size, tried = np.maximum(self.n, 1), {name: self.proof == PROOFS.index(name) for name in PROOFS}
+        rules = {
+            "codes must be known": _within(self.status, STATUSES) & _within(self.law, LAWS) & _within(self.proof, PROOFS),
+            "counts must not be negative": (self.n >= 0) & (self.hits >= 0) & (self.unresolved >= 0) & (self.asked >= 0) & (self.n <= 2**62),
+            "hits and unresolved points are some of n": (self.hits <= self.n) & (self.unresolved <= self.n - self.hits),
+            "points that have an answer were asked about": (self.asked >= self.n - self.unresolved) | ~(listed | drawn),  # a model that is down is left alone
+            "a row that was asked about has points": some | ~(listed | drawn),
+            "a row that was not asked about has none": ~none | (~some & (mass == 0) & (lost == 0) & ~found),
+            "shares are numbers of at least 0": (mass >= 0) & (lost >= 0) & np.isfinite(mass) & np.isfinite(lost) & (self.seconds >= 0),
+            "shares are at most 1": (mass + lost <= 1 + close) | self.is_law("weighted"),
+            "shares of draws are those of the counts": ~even | ((np.abs(mass - self.hits / size) <= close) & (np.abs(lost - self.unresolved / size) <= close)),
+            "a share is that of hits": ~(listed | drawn | (proved & some)) | ((self.hits > 0) == (mass > 0)),
+            "no unresolved point has no share": ~((self.unresolved == 0) & (listed | drawn)) | (lost == 0),
+            "all hits have the whole share": ~((self.hits == self.n) & some & (listed | proved)) | (mass >= 1 - close),
+            "a witness is one of the points, or of a proof": (self.witness >= -1) & (self.witness <= self.n) & (~found | (self.hits > 0) | (self.proof > 0)),
+            "draws of a chain are draws": ~self.approximate | drawn,
+            "a row that was not asked about has a status that tells why": none == np.isin(self.status, [STATUSES.index(s) for s in UNASKED]),
+            "a row that cannot move has one point": (self.status != STATUSES.index("fixed")) | ~listed | (self.n == 1),
+            "what is proved has a proof": proved == (tried["impossible"] | tried["certain"] | tried["counted"]),
+            "a target that is impossible is not attained": ~tried["impossible"] | ((self.hits == 0) & (mass == 0) & (lost == 0) & ~found),
+            "a target that is certain is attained": ~tried["certain"] | ((self.hits == self.n) & (mass == 1) & (lost == 0)),
+            "a proof is tried where all draws are alike": (self.proof == 0) | proved | (drawn & ((self.hits == 0) | (self.hits == self.n))),
+            "points are asked about once, and a witness twice": (self.asked <= self.n + 1) | self.is_law("sequential") | tried["counted"],
+        }
+        for rule, holds in rules.items():
+            if not holds.all():
+                raise ValueError(f"the counts contradict each other: {rule} (row {int(np.argmin(holds))})")
+        self._check_heavy(self.is_law("weighted"))
+
+    def _check_heavy(self, weighted: NDArray[np.bool_]) -> None:
+        heavy, rows = self.heavy, int(weighted.sum())
+        heavy.check(rows)
+        size = np.maximum(heavy.n, 1)
+        sums: dict[str, NDArray[Any]] = {name: np.bincount(heavy.row, weights, rows) for name, weights in (("hits", heavy.hits), ("unresolved", heavy.lost))}
+        sums |= {name: np.bincount(heavy.row, heavy.weight * own, rows) / size for name, own in (("hit_mass", heavy.hits), ("lost_mass", heavy.lost))}
+        if not all(np.allclose(value, getattr(self, name)[weighted], rtol=1e-6, atol=1e-9) for name, value in (sums | {"n": heavy.n}).items()):
+            raise ValueError("the counts contradict each other: weights give other hits than the counts")
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain lists, one per column: what a journal and a saved run keep."""

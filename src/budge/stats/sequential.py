@@ -115,6 +115,27 @@ class StoppingRule(Record):
                 break
         return Performance(p if self.claim == "below" else 1 - p, float(claimed), float(expected), float(alive.sum()), self.max_n)
 
+    def shared(self, family: int) -> StoppingRule:
+        """Return the rule of one member of a family of tests: at alpha divided by their number, so that its claims survive an adjustment over all.
+
+        The largest number of draws of an SPRT is found anew for that error, unless it was given.
+
+        Examples
+        --------
+        >>> rule = sprt_rule(threshold=0.4, rate=0.2)
+        >>> rule.max_n, rule.shared(4).alpha, rule.shared(4).max_n
+        (137, 0.0125, 184)
+        """
+        if whole(family, "family") == 1:
+            return self
+        told: dict[str, Any] = {"threshold": self.threshold, "claim": self.claim}
+        if self.kind != "SPRT":
+            make = curtailed_rule if self.bets is None else anytime_rule
+            return make(self.max_n, alpha=self.alpha / family, **told)
+        told |= {"margin": self.margin, "power": self.power}
+        given = None if sprt_rule(alpha=self.alpha, **told).max_n == self.max_n else self.max_n
+        return sprt_rule(alpha=self.alpha / family, max_n=given, **told)
+
     def __str__(self) -> str:
         sign = "<" if self.claim == "below" else ">"
         claim = f"rho {sign} {self.threshold:g} is shown at alpha {self.alpha:g}"

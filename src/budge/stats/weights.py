@@ -77,6 +77,20 @@ class Heavy:
         size, worth = np.array([float(len(w)) for w in weights]), np.array([effective_sample_size(w) for w in weights])
         return cls(whole[0], joined[1].astype(float), whole[1], whole[2], np.asarray(top, float), size, worth)
 
+    def check(self, rows: int) -> None:
+        """Raise a `ValueError` where the columns do not belong together, or are not those of so many rows."""
+        whole = ("row", "hits", "lost")
+        for f in fields(self):
+            column, many = getattr(self, f.name), len(self.weight) if f.name in (*whole, "weight") else rows
+            if column.dtype != (np.int64 if f.name in whole else np.float64) or column.shape != (many,) or not np.isfinite(column).all():
+                raise ValueError(f"the weights have a column {f.name} of {column.dtype} and shape {column.shape}, or one that is not finite")
+        if len(self.row) and (self.row[0] < 0 or self.row[-1] >= rows or (np.diff(self.row) < 0).any()):
+            raise ValueError("the weights belong to other rows")
+        seen = np.bincount(self.row, (self.hits + self.lost).astype(float), rows)
+        good = ((self.hits >= 0) & (self.lost >= 0) & (self.weight >= 0) & (self.weight <= self.top[self.row] * (1 + 1e-9))).all()
+        if not good or (seen > self.n).any() or not ((self.effective > 0) & (self.effective <= self.n * (1 + 1e-9))).all():
+            raise ValueError("weights are negative, larger than the largest possible one, or more than the draws")
+
     def log_evidence(self, rate: Floats, claim: Claim) -> Floats:
         """Return the logarithm of each row's evidence for the claim against its rate: answers that are missing count against it."""
         many, seen = len(self.n), (self.hits + self.lost if claim == "below" else self.hits).astype(float)

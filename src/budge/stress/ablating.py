@@ -17,10 +17,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design, Execution, Progress, designed, given, population_name
-from budge.audit.run import answered, check_answered, drifted
 from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
+from budge.models.contained import kept_seeds
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.ablation_result import Ablation, Compared, compared, rank
 from budge.stress.common import Asked, allowed, claims_at, without_journal
@@ -30,6 +30,7 @@ from budge.stress.tally import Tally, tally
 __all__ = ["LEAST_ACCEPTED", "ablate", "probe"]
 
 
+@kept_seeds()
 def ablate(
     model: Any,
     X: Any,
@@ -109,8 +110,7 @@ def ablate(
         "model_digest": about.predictor.digest(),
     }  # fmt: skip
     made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), again)
-    check_answered(answered(found.counts), question, (), made)
-    notes = drifted({"model": about.predictor}, source.starts(), {"model": about.before}, carried.check, made)
+    notes = about.checked(found.counts, carried.check, made)
     return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
 
 

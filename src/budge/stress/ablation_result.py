@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.summary import heads, records
-from budge.errors import InputError, nearest, printable
+from budge.errors import InputError, in_lines, nearest
 from budge.stats import Claims, Counts, claim, difference_bounds
 from budge.stats._checks import percent, plain, signed
 from budge.stats.claims import Question
@@ -92,7 +92,7 @@ class Ablation(Stressed):
         if rest.isna().any():
             lines.append(f"… and {int(rest.isna().sum())} more without an estimate.")
         lines += [f"Not relaxed: {text}." for text in self.left_out]
-        return printable("\n".join(lines))
+        return in_lines(lines)
 
     def largest(self, most: int) -> pd.DataFrame:
         """Return the rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""

@@ -12,12 +12,13 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.design import Design, Execution, designed, given
+from budge.audit.failing import answered, check_answered
 from budge.audit.proving import Settler, settlers_of
-from budge.audit.run import answered, check_answered
 from budge.audit.sources import TableSource, make_source
 from budge.audit.summary import heads
 from budge.errors import BudgeError, DesignError
 from budge.interaction import InteractionModel
+from budge.models.contained import kept_seeds
 from budge.stats._checks import whole
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.common import Asked, without_journal
@@ -85,6 +86,7 @@ class MinimalRelaxations:
         }  # fmt: skip
 
 
+@kept_seeds()
 def minimal_relaxations(
     model: Any,
     X: Any,
@@ -116,12 +118,13 @@ def minimal_relaxations(
     """
     wishes = given(target=target, n=n, seed=seed, population=population, prove=prove)
     question = designed(design, {"testing": False} | wishes)
-    about = Asked.of(model, X, im, question, check=bool(without_journal(execution).check), proves=True)
+    carried = without_journal(execution)
+    about = Asked.of(model, X, im, question, check=bool(carried.check), proves=True)
     source, question = about.source, about.design
     chosen, left_out = resolve(im, relaxations, source.frame)
     most = min(whole(max_size, "max_size"), len(chosen))
     first = tally(about, [im], purposes=["draw"]).counts[0]
-    check_answered(answered([first.take(about.chosen)]), question, (), None)
+    check_answered(answered([first.take(about.chosen)]), question, list(about.heard.causes), None)
     settled = _Settled(about)
     stuck = about.chosen & (first.hits == 0) & ~source.invalid & (first.status != STATUSES.index("empty"))
     listed = first.is_law("exact") & (first.unresolved == 0)  # so far everything of this person is known
@@ -150,10 +153,12 @@ def minimal_relaxations(
         "seed": question.seed,
         "target": question.target.describe(),
     }
-    return MinimalRelaxations(
+    made = MinimalRelaxations(
         table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),
         tuple(source.labels[i] for i in without if listed[i]), info,
     )  # fmt: skip
+    notes = about.checked([first.take(about.chosen)], carried.check, made)
+    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
 
 
 def _level(

@@ -13,8 +13,9 @@ from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import heads, records
-from budge.errors import DesignError, InputError, ModelError, nearest
+from budge.errors import DesignError, InputError, ModelError, in_lines, nearest
 from budge.interaction import InteractionModel
+from budge.models.contract import differ
 from budge.stats import true_claims
 from budge.stats._checks import fraction, number, percent, plain
 from budge.stress.common import without_journal
@@ -76,7 +77,7 @@ class Selection:
                 f"Under {name!r} the choice would be {pick}, reported gaming {percent(round(row[f'gaming ({name})'], 4))}; "
                 f"it is {percent(round(row['gaming'], 4))}."
             )
-        return "\n".join(lines)
+        return in_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The record."""
@@ -199,7 +200,9 @@ def select(
     certified, rough, drawn = None, False, False
     if chosen is not None:
         again = asked({chosen: models[chosen]}, im, certify, stages - 1)
-        if carried.check is True and again.info["answers_digests"][chosen] != first.info["answers_digests"][chosen]:
+        one, two = first.rows[chosen], again.rows[chosen]
+        other = again.info["answers_digests"][chosen] != first.info["answers_digests"][chosen] or one.place.tolist() != two.place.tolist()
+        if carried.check is True and (other or differ(one.prediction, two.prediction).any()):
             raise ModelError("the model answers otherwise than when it was chosen", where=chosen, remedy="fix its seed and its version")
         certified, rough = gaming(again, chosen)[2], bool(again.rows[chosen].counts.approximate.any())
         drawn = bool(again.rows[chosen].counts.is_law("sample", "weighted").any())

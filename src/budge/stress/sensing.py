@@ -13,10 +13,10 @@ import pandas as pd
 from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
 from budge.audit.result import Audit
-from budge.audit.run import drifted, run_audit
+from budge.audit.run import drifted, run_audit, warn
 from budge.audit.summary import heads, records
 from budge.audit.tally import mean_rho
-from budge.errors import DesignError, InputError, nearest, printable
+from budge.errors import DesignError, InputError, in_lines, nearest
 from budge.models import as_predictor
 from budge.stats._checks import percent, plain
 from budge.stats.claims import JUDGED
@@ -159,7 +159,7 @@ class Sensitivity(Stressed):
                 f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
             )
         lines.append("These claims cover the members evaluated, nothing between them.")
-        return printable("\n".join(lines))
+        return in_lines(lines)
 
     def to_dict(self) -> dict[str, Any]:
         """The record: how it was made, one row a person and member, one row a person."""
@@ -243,6 +243,7 @@ def sensitivity(
         return sensitivity(model, X, family, adjust=adjust, design=question.but(**changes), execution=Execution(check=False))
 
     first = next(iter(audits.values()))
+    warn(note for note in first.notes if note.where == "population")
     table, people = _tables(audits, first.design, adjust)
     info = {
         "target": first.info["target"], "threshold": question.threshold, "alpha": question.alpha, "claim": question.claim,

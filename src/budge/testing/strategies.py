@@ -263,7 +263,10 @@ def _switch(draw: Draw, pool: Pool, policy: str) -> Constraint | None:
     if names is None:
         return None
     cut = draw(st.integers(1, min(2, len(names) - 1)))
-    return Switch(_condition(draw, pool, names[:cut]), tuple(names[cut:]), draw(st.sampled_from(["free", "any", "all"])))
+    targets = tuple(names[cut:])
+    numeric = set(targets) <= {f.name for f in _numbers(pool)}
+    how = draw(st.sampled_from(["free", "any", "all"]))
+    return Switch(_condition(draw, pool, names[:cut]), targets, how, precondition=numeric and draw(st.booleans()))
 
 
 def _linear(draw: Draw, pool: Pool, policy: str) -> Constraint | None:

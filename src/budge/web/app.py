@@ -139,7 +139,10 @@ async def _body(request: Any) -> dict[str, Any]:
     from starlette.requests import ClientDisconnect
 
     try:
-        record = json.loads(await request.body() or b"{}")
+        body = await request.body() or b"{}"
+        record = json.loads(body)
+        if b"\\u" in body:  # half a character cannot be sent back
+            json.dumps(record, ensure_ascii=False).encode()
     except ClientDisconnect:
         raise InputError("the request is too large", where="request") from None
     except (ValueError, RecursionError):

@@ -22,7 +22,7 @@ from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, Problem
 from budge.interaction import InteractionModel
 from budge.spec import check, parse, to_text
-from budge.spec.files import LARGEST
+from budge.spec.limits import SPEC_BYTES
 from budge.web.edits import Edits, controls, model_key
 from budge.web.everybody import everybody_record, first_people
 from budge.web.people import Wish, people_record
@@ -216,8 +216,8 @@ class Desk:
     def _parsed(self, text: str, kind: str) -> InteractionModel:
         if kind not in ("yaml", "json", "toml"):
             raise InputError("a spec is yaml, json or toml", where="kind", got=kind)
-        if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
-            raise InputError("is too large for a spec", where="spec", got=f"{len(text):,} characters", remedy=f"at most {LARGEST:,} bytes are read")
+        if len(text.encode("utf-8", "surrogatepass")) > SPEC_BYTES:
+            raise InputError("is too large for a spec", where="spec", got=f"{len(text):,} characters", remedy=f"at most {SPEC_BYTES:,} bytes are read")
         if not text.strip():
             raise InputError("is empty", where=f"spec.{kind}:1", remedy="a spec begins with `budge: 1`")
         im = parse(text, cast(Literal["yaml", "json", "toml"], kind), name=f"spec.{kind}")

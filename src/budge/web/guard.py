@@ -96,7 +96,7 @@ class Guard:
             if headers.get("content-type", "").split(";")[0].strip() != "application/json":
                 return 415, "a request is JSON", ""
             length = headers.get("content-length", "0")
-            if not length.isdecimal() or int(length) > LARGEST_BODY:
+            if not length.isdecimal() or len(length) > 12 or int(length) > LARGEST_BODY:
                 return 413, "the request is too large", f"at most {LARGEST_BODY:,} bytes are read"
         elif scope["method"] not in ("GET", "HEAD"):
             return 405, "only GET is answered here", ""

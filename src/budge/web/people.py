@@ -66,10 +66,10 @@ def people_record(
     counts = {str(k): int(v) for k, v in rows["verdict"][chosen].value_counts().items()}
     total = int(chosen.sum())
     if wish.verdict:
-        chosen &= (rows["verdict"] == wish.verdict).to_numpy()
+        chosen = chosen & (rows["verdict"] == wish.verdict).to_numpy()
     if wish.other and found is not None and wish.other in found.models:
         theirs = found.of_model(wish.other)["verdict"].reindex(rows.index)
-        chosen &= (theirs == wish.other_verdict).to_numpy()
+        chosen = chosen & (theirs == wish.other_verdict).to_numpy()
     some = _sorted(rows[chosen], wish)
     page = some.iloc[wish.offset : wish.offset + wish.limit]
     models = question.models

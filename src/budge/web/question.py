@@ -13,7 +13,8 @@ from budge.audit import audit
 from budge.audit.ask import predictors_of
 from budge.audit.design import Design, Execution
 from budge.audit.recourse import Recourse, plans_of
-from budge.audit.result import Audit, Context
+from budge.audit.result import Audit
+from budge.audit.rows import Context
 from budge.audit.sources import make_source
 from budge.audit.storage import population_of
 from budge.errors import InputError

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.audit.counting import Counted
+from budge.audit.failing import Streak
 from budge.audit.result import Audit
 from budge.audit.run import finished, info_of, prepare, result_of
+from budge.errors import ModelError
 from budge.interaction import InteractionModel
 from budge.web.question import Question
 
@@ -80,14 +82,14 @@ def running(
     """Ask block by block; `go_on` is called before each and may raise."""
     began = time.perf_counter()
     made = prepare(dict(question.predictors), question.frame, im, question.design(threshold), check=False, before=before)
-    info, work = info_of(made), made.work
+    info, work, streak = info_of(made), replace(made.work, check=True), Streak(made.design)
     todo = order[np.isin(order, made.todo)]
     most = max(1, int(BLOCK_ROWS / max(1.0, made.rows_each())))
     counted: list[Counted] = []
 
     def result() -> Audit:
         found = result_of(made, info, counted)
-        return finished(made, found, False) if sum(len(part.people) for part in counted) == len(todo) else found
+        return finished(made, found, True) if sum(len(part.people) for part in counted) == len(todo) else found
 
     done = 0
     while done < len(todo):
@@ -95,6 +97,8 @@ def running(
         at = time.perf_counter()
         some = todo[done : done + pace.block(BLOCK_SECONDS if done else FIRST_SECONDS, most)]
         counted.append(work(made.block(some)))
+        ModelError.raise_if(counted[-1].drift)
+        streak.add(counted[-1])
         done += len(some)
         pace.learn(len(some), time.perf_counter() - at)
         yield Piece(done, len(todo), time.perf_counter() - began, result)

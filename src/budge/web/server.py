@@ -66,6 +66,8 @@ def _run(app: Any, *, port: int, open_browser: bool, ready: Callable[[Address], 
     """Listen on loopback and serve until interrupted; a second interrupt does not wait for open requests."""
     import uvicorn
 
+    from budge.web.connections import HEAD_BYTES, Connection
+
     with _socket(port) as listening:
         address = Address(listening.getsockname()[1], app.token)
 
@@ -81,7 +83,7 @@ def _run(app: Any, *, port: int, open_browser: bool, ready: Callable[[Address], 
 
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, lifespan="off", server_header=False, date_header=False, ws="none",
-            timeout_graceful_shutdown=1, proxy_headers=False,
+            timeout_graceful_shutdown=1, proxy_headers=False, http=Connection, h11_max_incomplete_event_size=HEAD_BYTES, timeout_keep_alive=5,
         )  # fmt: skip
         Server(config).run(sockets=[listening])
 

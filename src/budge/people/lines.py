@@ -1,0 +1,133 @@
+"""A CSV file: parts are stretches of lines, found by one look at its bytes; every part has the types that the columns have in the whole."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from budge.errors import DataError
+from budge.people.stream import Stream
+from budge.spec.tables import as_labels, as_numbers, header_of, parse_csv
+
+__all__ = ["of_csv"]
+
+STEP = 1 << 22  # bytes that are looked at together
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Reads the lines of a CSV file between two bytes; the types of the columns are those of the whole file."""
+
+    path: Path
+    begin: int
+    end: int
+    header: tuple[str, ...]
+    label: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+
+    def raw(self) -> pd.DataFrame:
+        """Return the lines as they are read without knowing the rest of the file, but for labels and columns that are known to be texts."""
+        with self.path.open("rb") as file:
+            file.seek(self.begin)
+            body = file.read(self.end - self.begin)
+        texts = {name: str for name in self.header if name in ("", self.label) or self.types.get(name) == "text"}
+        return parse_csv(io.BytesIO(body), self.path, header=None, names=list(self.header), index_col=False, dtype=texts)
+
+    def labels(self, name: str) -> pd.Series:
+        """Return one column."""
+        return self.read().reset_index(names="" if self.header[0] == "" else None)[name]
+
+    def read(self) -> pd.DataFrame:
+        """Return the lines as a table."""
+        frame = self.raw()
+        for name, kind in self.types.items():
+            if kind == "text":
+                continue
+            plain = frame[name].dtype.kind in "biuf" or name in ("", self.label)
+            column = frame[name] if plain else as_numbers(frame[name], all_missing=True)
+            frame[name] = column.astype(np.dtype(kind))
+        if self.header[0] == "":
+            frame = frame.set_index("")
+            frame.index.name = None
+        return frame
+
+
+def of_csv(path: Path, part: int, label: str | None = None) -> Stream:
+    """Return the stream of a CSV file, which is read once for the types of its columns; those of `label` are kept as they stand."""
+    header = tuple(header_of(path))
+    labelled = header[0] == ""
+    cuts = _line_cuts(path, part)
+    readers = [_Lines(path, a, b, header, label) for a, b in pairwise(cuts)]
+    kinds: dict[str, set[str]] = {name: set() for name in header}
+    rows, seen = [], blake2b(repr(header).encode(), digest_size=16)
+    for reader in readers:
+        frame = reader.raw()
+        rows.append(len(frame))
+        if not len(frame):  # blank lines
+            continue
+        seen.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
+        for name in header:
+            kinds[name].add(_kind(frame[name]) if name not in ("", label) else "text" if as_labels(frame[name]).dtype.kind != "i" else "i")
+    types = {name: _joint(found) for name, found in kinds.items()}
+    return Stream.numbered(
+        [(many, replace(r, types=types)) for many, r in zip(rows, readers)], [c for c in header if c], seen.hexdigest(), labelled=labelled,
+        index="" if labelled else None,
+    )  # fmt: skip
+
+
+def _line_cuts(path: Path, part: int) -> list[int]:
+    """Return the bytes at which parts begin, and the end of the file: every so many lines. A line may go on inside quotes."""
+    cuts: list[int] = []
+    odd, lines, at = 0, 0, 0
+    with path.open("rb") as file:
+        while block := file.read(STEP):
+            bytes_ = np.frombuffer(block, dtype=np.uint8)
+            inside = (np.cumsum(bytes_ == ord('"')) + odd) & 1
+            # A carriage return ends a line, too; one before a line feed need not, and the blank line that it makes at the end of a block is skipped.
+            alone = (bytes_ == ord("\r")) & np.append(bytes_[1:] != ord("\n"), True)
+            ends = np.flatnonzero(((bytes_ == ord("\n")) | alone) & (inside == 0))
+            odd = int(inside[-1])
+            if not cuts and len(ends):
+                cuts.append(at + int(ends[0]) + 1)  # past the header
+                ends = ends[1:]
+            # The part after `lines` whole lines ends with the line that makes it full.
+            cuts += (at + ends[part - 1 - lines :: part] + 1).tolist() if len(ends) > part - 1 - lines else []
+            lines = (lines + len(ends)) % part
+            at += len(block)
+    if odd:
+        raise DataError("a quotation is not closed", where=path.name, remedy="a quotation mark within quotes is written twice")
+    return sorted({*(cuts or [at]), at}) if at else [0]
+
+
+def _kind(column: pd.Series) -> str:
+    """Return what a column of some lines holds: i, u, f, b (as in NumPy), n (whole numbers, some negative), truth with gaps, text, or nothing."""
+    known = column.dropna()
+    if not len(known):
+        return ""
+    if column.dtype.kind in "iufb":
+        return "n" if column.dtype.kind == "i" and column.min() < 0 else column.dtype.kind
+    if all(isinstance(v, bool | np.bool_) for v in known):
+        return "truth"
+    numbers = as_numbers(column, all_missing=True)
+    return "text" if numbers.dtype.kind not in "iuf" else "f" if numbers.notna().any() else "sign"
+
+
+def _joint(kinds: set[str]) -> str:
+    """Return the type of a column from what its parts hold, as pandas reads the whole of it."""
+    found = kinds - {"", "sign"}
+    if not found:
+        return "text" if "sign" in kinds else "float64"
+    if found <= {"i", "n", "u", "f"}:
+        if kinds != found or "f" in found or {"n", "u"} <= found:
+            return "float64"
+        return "uint64" if "u" in found else "int64"
+    if found <= {"b", "truth"} and "sign" not in kinds:
+        return "bool" if kinds == {"b"} else "float64"
+    return "text"

@@ -1,0 +1,155 @@
+"""Specs within the limits that would stall after they are loaded: work is bounded, and what was left undone is stated."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import budge
+from budge.audit.export import points_to_ask
+from budge.errors import DrawError
+from budge.program.clash import clash
+from budge.reach.hull import Hulls
+from budge.reach.prepare import _countable
+from budge.reach.reacher import reacher
+from budge.reach.starts import Starts
+from budge.reach.walks import mixing_of
+from budge.report.figures.partition import _ordered, _Tie
+from budge.spec import check
+
+NAMES = [f"f{i}" for i in range(400)]
+
+
+def test_idle_constraints_are_looked_for_within_a_time_and_the_others_counted() -> None:
+    rules = [{"if_then": {"if": f"{a}==1", "then": f"{b}==0"}} for a, b in zip(NAMES, NAMES[7:])]
+    im = budge.InteractionModel.from_spec({"budge": 1, "features": {name: {"type": "binary"} for name in NAMES}, "constraints": rules})
+    began = time.process_time()
+    report = check(im, pd.DataFrame([dict.fromkeys(NAMES, 0)]), seconds=0.5)
+    assert time.process_time() - began < 40
+    assert 0 < report.untried < len(rules)
+    assert f"{report.untried} constraints" in str(report)
+    assert report.to_dict()["not_tried"] == report.untried
+
+
+def test_a_check_that_has_time_leaves_nothing_out() -> None:
+    im = budge.InteractionModel({"a": {"type": "binary"}, "b": {"type": "binary"}}, [budge.constraints.Rule("a + b <= 1")])
+    report = check(im, pd.DataFrame({"a": [0], "b": [0]}))
+    assert report.untried == 0
+    assert "Not tried" not in str(report)
+
+
+def test_what_clashes_is_named_even_without_time_to_make_it_short() -> None:
+    features = [budge.Feature(name, "integer", bounds=(0, 9)) for name in NAMES[:40]]
+    rules = [budge.constraints.Rule(f"{a} <= {b}") for a, b in pairwise(NAMES[:40])]
+    im = budge.InteractionModel(features, [*rules, budge.constraints.Rule("f0 >= f39 + 1")])
+    (part,) = im.parts
+    began = time.process_time()
+    assert len(clash(part, dict.fromkeys(part.names, 0.0), seconds=0.0)) > 40
+    assert time.process_time() - began < 20
+
+
+def test_polytopes_that_would_be_walked_for_hours_are_refused_at_once() -> None:
+    n = 300
+    A = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] - np.eye(n)[1:]])
+    middle = (np.arange(n) + 1) / (n + 1)
+    began = time.process_time()
+    with pytest.raises(DrawError, match=r"899 rows in 300 dimensions takes too long .*couple fewer continuous features"):
+        mixing_of(A, np.concatenate([1 - middle, middle, -(A[2 * n :] @ middle)]))
+    assert time.process_time() - began < 4
+
+
+def test_polytopes_that_would_be_measured_for_many_minutes_are_refused_at_once() -> None:
+    n = 60
+    A, b = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] + np.eye(n)[1:]]), np.r_[np.full(2 * n, 0.5), np.full(n - 1, 0.2)]
+    began = time.process_time()
+    with pytest.raises(DrawError, match=r"179 rows in 60 dimensions takes too long .*couple fewer continuous features"):
+        mixing_of(A, b)
+    assert time.process_time() - began < 4
+
+
+def test_more_rows_than_a_polytope_can_have_are_refused_before_any_of_it_is_made() -> None:
+    slopes, ends = np.zeros((1, 600, 400)), np.zeros((1, 400))
+    with pytest.raises(DrawError, match="600 rows couple 400 continuous features, more than are drawn together; couple fewer"):
+        Hulls(slopes, np.zeros((1, 600)), np.zeros(600, dtype=bool), ends, ends + 1, "a", slopes, slopes)
+
+
+def test_hundreds_of_features_in_one_part_are_listed_or_counted_in_time() -> None:
+    im = budge.InteractionModel(
+        [budge.Feature(n, "binary") for n in NAMES], [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)]
+    )
+    began = time.process_time()
+    assert reacher(im).block(np.zeros((1, len(NAMES)))).about.tolist() == [len(NAMES) + 1]
+    assert time.process_time() - began < 20
+
+
+def test_wide_numbers_in_a_long_chain_are_looked_at_once_each() -> None:
+    features = [budge.Feature(n, "integer", bounds=(0, 100_000)) for n in NAMES]
+    im = budge.InteractionModel(features, [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)])
+    (part,) = im.parts
+    starts = Starts.of(part, {n: np.zeros(1) for n in NAMES})
+    began = time.process_time()
+    assert len(_countable(starts, [])[0]) > 100
+    assert time.process_time() - began < 12
+
+
+def test_hundreds_of_curved_rules_in_one_part_are_answered_or_refused_in_time() -> None:
+    began = time.process_time()
+    for n in (50, 150):
+        features = [budge.Feature(name, "real", bounds=(1, 2)) for name in NAMES[:n]]
+        im = budge.InteractionModel(features, [budge.constraints.Rule(f"{a} * {b} <= 3") for a, b in pairwise(NAMES[:n])])
+        if n == 50:
+            assert im.feasible(dict.fromkeys(NAMES[:n], 1), im.sample(dict.fromkeys(NAMES[:n], 1), 3).values - 1).all()
+        else:
+            with pytest.raises(DrawError, match=r"gave a point within .* proposals; tighten the bounds"):
+                im.sample(dict.fromkeys(NAMES[:n], 1), 3)
+    assert time.process_time() - began < 24
+
+
+def test_a_figure_of_hundreds_of_constraints_in_one_part_is_made_in_time() -> None:
+    features = [budge.Feature(n, "binary") for n in NAMES]
+    ties = [_Tie("", "", (a, b)) for a, b in pairwise(NAMES)] * 3
+    began = time.process_time()
+    ordered, _ = _ordered(features, ties)
+    assert time.process_time() - began < 2
+    assert [f.name for f in ordered] == NAMES
+
+
+def test_thousands_of_parts_are_sampled_without_a_warning() -> None:
+    im = budge.InteractionModel([budge.Feature(f"f{i}", "integer", bounds=(0, 9)) for i in range(1000)])
+    X = pd.DataFrame([dict.fromkeys([f.name for f in im.features], 0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(next(points_to_ask(im, X, budge.Design(n=40)))) == 1
+        assert reacher(im).block(im.coding.encode(X)).about.tolist() == [2.0**53]
+
+
+@pytest.mark.parametrize("content", [b"", b"\0" * 1000])
+def test_files_of_predictions_that_are_no_tables_are_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "p.csv").write_bytes(content)
+    with pytest.raises(budge.errors.BudgeError):
+        budge.models.PredictionFile.read(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_the_check_of_a_wide_model_asks_about_few_rows(monkeypatch: pytest.MonkeyPatch, missing: bool) -> None:
+    """A model of 1,000 columns was compared on 30 rows with a gap per column, 30 million cells, also where it takes no gap."""
+    linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is in the `models` extra")
+    ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is in the `models` extra")
+    from budge.proof import checking
+
+    cells: list[int] = []
+    compare = checking._compare
+    monkeypatch.setattr(checking, "_compare", lambda *given, **more: (cells.append(given[3].size), compare(*given, **more))[1])
+    names = [f"f{i}" for i in range(1000)]
+    X = pd.DataFrame(np.random.default_rng(0).random((40, len(names))), columns=names)
+    model = ensemble.HistGradientBoostingClassifier(max_iter=2, min_samples_leaf=5) if missing else linear.LogisticRegression()
+    im = budge.InteractionModel([budge.Feature(n, "real", bounds=(0, 1), actionable=n == "f0") for n in names])
+    budge.prove(model.fit(X, X["f0"] > 0.5), X.head(1), im, target=True)
+    assert max(cells) <= checking.CELLS
+    assert len(cells) <= 4
