@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 import budge
 from budge import cli
 from budge.errors import SpecError
+from cpu import within
 
 GOOD = """\
 budge: 1
@@ -137,10 +137,8 @@ def test_hostile_files_are_refused_at_once(
     name, data, message = HOSTILE[case]
     path = tmp_path / name
     path.write_bytes(data)
-    began = time.process_time()
-    with pytest.raises(SpecError, match=message):
+    with within(1), pytest.raises(SpecError, match=message):
         budge.InteractionModel.from_file(path)
-    assert time.process_time() - began < 1.0
     assert refused_by_command(path, capsys)
     assert sorted(p.name for p in tmp_path.iterdir()) == [name]
 
@@ -149,10 +147,8 @@ def test_a_file_of_five_gigabytes_is_not_read(tmp_path: Path, capsys: pytest.Cap
     path = tmp_path / "large.yaml"
     with path.open("wb") as file:
         file.truncate(5 * 10**9)
-    began = time.process_time()
-    with pytest.raises(SpecError, match=r"too large for a spec: at most 200,000 bytes of YAML.*5,000,000,000 bytes"):
+    with within(1), pytest.raises(SpecError, match=r"too large for a spec: at most 200,000 bytes of YAML.*5,000,000,000 bytes"):
         budge.InteractionModel.from_file(path)
-    assert time.process_time() - began < 1.0
     assert "too large" in refused_by_command(path, capsys)
 
 
@@ -166,10 +162,8 @@ def test_endless_files_are_not_read(endless: str, tmp_path: Path) -> None:
         os.mkfifo(path)
     else:
         path.mkdir()
-    began = time.monotonic()
-    with pytest.raises(SpecError, match="is not a regular file"):
+    with within(2), pytest.raises(SpecError, match="is not a regular file"):
         budge.InteractionModel.from_file(path)
-    assert time.monotonic() - began < 2.0
 
 
 # -- keys, kinds, names: the nearest known one --------------------------------------------------------------------------------
@@ -426,12 +420,10 @@ EXPRESSIONS = {
 
 @pytest.mark.parametrize("case", EXPRESSIONS)
 def test_expressions_outside_the_language_are_refused_before_evaluation(case: str, tmp_path: Path) -> None:
-    began = time.process_time()
-    with pytest.raises(SpecError) as caught:
+    with within(0.7), pytest.raises(SpecError) as caught:
         budge.InteractionModel.from_spec(
             {"features": {"income": {"type": "real", "bounds": [0, 9]}}, "constraints": [{"rule": EXPRESSIONS[case]}]}
         )
-    assert time.process_time() - began < 0.7
     assert str(caught.value).startswith("constraints[0].rule")
     assert len(str(caught.value)) < 1000
 

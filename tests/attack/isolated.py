@@ -16,13 +16,12 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
 
-from speed import SLOWNESS
-
 from budge.errors import BudgeError
+from cpu import allowed
 
-SECONDS, MEGABYTES = 2.0 * SLOWNESS, 300.0
+SECONDS, MEGABYTES = allowed(2), 300.0
 """What a refusal may take: CPU time, and memory with all imports."""
-HUNG = 20.0
+HUNG = 60.0
 GREEDY = 2 << 30
 PRELOADED = ["budge", "budge.cli", "pandas", "pyarrow", "pyarrow.parquet", "yaml"]
 

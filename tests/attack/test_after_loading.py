@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +21,7 @@ from budge.reach.starts import Starts
 from budge.reach.walks import mixing_of
 from budge.report.figures.partition import _ordered, _Tie
 from budge.spec import check
+from cpu import within
 
 NAMES = [f"f{i}" for i in range(400)]
 
@@ -29,9 +29,8 @@ NAMES = [f"f{i}" for i in range(400)]
 def test_idle_constraints_are_looked_for_within_a_time_and_the_others_counted() -> None:
     rules = [{"if_then": {"if": f"{a}==1", "then": f"{b}==0"}} for a, b in zip(NAMES, NAMES[7:])]
     im = budge.InteractionModel.from_spec({"budge": 1, "features": {name: {"type": "binary"} for name in NAMES}, "constraints": rules})
-    began = time.process_time()
-    report = check(im, pd.DataFrame([dict.fromkeys(NAMES, 0)]), seconds=0.5)
-    assert time.process_time() - began < 40
+    with within(40):
+        report = check(im, pd.DataFrame([dict.fromkeys(NAMES, 0)]), seconds=0.5)
     assert 0 < report.untried < len(rules)
     assert f"{report.untried} constraints" in str(report)
     assert report.to_dict()["not_tried"] == report.untried
@@ -49,28 +48,23 @@ def test_what_clashes_is_named_even_without_time_to_make_it_short() -> None:
     rules = [budge.constraints.Rule(f"{a} <= {b}") for a, b in pairwise(NAMES[:40])]
     im = budge.InteractionModel(features, [*rules, budge.constraints.Rule("f0 >= f39 + 1")])
     (part,) = im.parts
-    began = time.process_time()
-    assert len(clash(part, dict.fromkeys(part.names, 0.0), seconds=0.0)) > 40
-    assert time.process_time() - began < 20
+    with within(20):
+        assert len(clash(part, dict.fromkeys(part.names, 0.0), seconds=0.0)) > 40
 
 
 def test_polytopes_that_would_be_walked_for_hours_are_refused_at_once() -> None:
     n = 300
     A = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] - np.eye(n)[1:]])
     middle = (np.arange(n) + 1) / (n + 1)
-    began = time.process_time()
-    with pytest.raises(DrawError, match=r"899 rows in 300 dimensions takes too long .*couple fewer continuous features"):
+    with within(4), pytest.raises(DrawError, match=r"899 rows in 300 dimensions takes too long .*couple fewer continuous features"):
         mixing_of(A, np.concatenate([1 - middle, middle, -(A[2 * n :] @ middle)]))
-    assert time.process_time() - began < 4
 
 
 def test_polytopes_that_would_be_measured_for_many_minutes_are_refused_at_once() -> None:
     n = 60
     A, b = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] + np.eye(n)[1:]]), np.r_[np.full(2 * n, 0.5), np.full(n - 1, 0.2)]
-    began = time.process_time()
-    with pytest.raises(DrawError, match=r"179 rows in 60 dimensions takes too long .*couple fewer continuous features"):
+    with within(4), pytest.raises(DrawError, match=r"179 rows in 60 dimensions takes too long .*couple fewer continuous features"):
         mixing_of(A, b)
-    assert time.process_time() - began < 4
 
 
 def test_more_rows_than_a_polytope_can_have_are_refused_before_any_of_it_is_made() -> None:
@@ -83,9 +77,8 @@ def test_hundreds_of_features_in_one_part_are_listed_or_counted_in_time() -> Non
     im = budge.InteractionModel(
         [budge.Feature(n, "binary") for n in NAMES], [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)]
     )
-    began = time.process_time()
-    assert reacher(im).block(np.zeros((1, len(NAMES)))).about.tolist() == [len(NAMES) + 1]
-    assert time.process_time() - began < 20
+    with within(20):
+        assert reacher(im).block(np.zeros((1, len(NAMES)))).about.tolist() == [len(NAMES) + 1]
 
 
 def test_wide_numbers_in_a_long_chain_are_looked_at_once_each() -> None:
@@ -93,30 +86,27 @@ def test_wide_numbers_in_a_long_chain_are_looked_at_once_each() -> None:
     im = budge.InteractionModel(features, [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)])
     (part,) = im.parts
     starts = Starts.of(part, {n: np.zeros(1) for n in NAMES})
-    began = time.process_time()
-    assert len(_countable(starts, [])[0]) > 100
-    assert time.process_time() - began < 12
+    with within(12):
+        assert len(_countable(starts, [])[0]) > 100
 
 
 def test_hundreds_of_curved_rules_in_one_part_are_answered_or_refused_in_time() -> None:
-    began = time.process_time()
-    for n in (50, 150):
-        features = [budge.Feature(name, "real", bounds=(1, 2)) for name in NAMES[:n]]
-        im = budge.InteractionModel(features, [budge.constraints.Rule(f"{a} * {b} <= 3") for a, b in pairwise(NAMES[:n])])
-        if n == 50:
-            assert im.feasible(dict.fromkeys(NAMES[:n], 1), im.sample(dict.fromkeys(NAMES[:n], 1), 3).values - 1).all()
-        else:
-            with pytest.raises(DrawError, match=r"gave a point within .* proposals; tighten the bounds"):
-                im.sample(dict.fromkeys(NAMES[:n], 1), 3)
-    assert time.process_time() - began < 24
+    with within(24):
+        for n in (50, 150):
+            features = [budge.Feature(name, "real", bounds=(1, 2)) for name in NAMES[:n]]
+            im = budge.InteractionModel(features, [budge.constraints.Rule(f"{a} * {b} <= 3") for a, b in pairwise(NAMES[:n])])
+            if n == 50:
+                assert im.feasible(dict.fromkeys(NAMES[:n], 1), im.sample(dict.fromkeys(NAMES[:n], 1), 3).values - 1).all()
+            else:
+                with pytest.raises(DrawError, match=r"gave a point within .* proposals; tighten the bounds"):
+                    im.sample(dict.fromkeys(NAMES[:n], 1), 3)
 
 
 def test_a_figure_of_hundreds_of_constraints_in_one_part_is_made_in_time() -> None:
     features = [budge.Feature(n, "binary") for n in NAMES]
     ties = [_Tie("", "", (a, b)) for a, b in pairwise(NAMES)] * 3
-    began = time.process_time()
-    ordered, _ = _ordered(features, ties)
-    assert time.process_time() - began < 2
+    with within(2):
+        ordered, _ = _ordered(features, ties)
     assert [f.name for f in ordered] == NAMES
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ctypes
 import time
 
+import isolated
 import pytest
-from isolated import SECONDS, attempt
+from isolated import attempt
 
 from budge.errors import InputError
 
@@ -31,9 +32,10 @@ def spin(seconds):
 
 @pytest.mark.parametrize(
     ("action", "arguments", "kind", "safe"),
-    [(crash, (), "crashed", False), (refuse, (), "refused", True), (allocate, (), "done", False), (spin, (1.1 * SECONDS,), "done", False),
+    [(crash, (), "crashed", False), (refuse, (), "refused", True), (allocate, (), "done", False), (spin, (1.1,), "done", False),
      (spin, (0.1,), "done", True), (time.sleep, (90,), "hung", False), (int, ("x",), "raw error", False)],
 )  # fmt: skip
-def test_outcomes_are_told_apart(action, arguments, kind, safe):
+def test_outcomes_are_told_apart(action, arguments, kind, safe, monkeypatch):
+    monkeypatch.setattr(isolated, "SECONDS", 1.0)
     outcome = attempt(action, *arguments, hung=3.0 if action is time.sleep else 60.0)
     assert (outcome.kind, outcome.safe) == (kind, safe), str(outcome)

@@ -77,7 +77,7 @@ def assert_safe(action: object, items: list[object]) -> dict[str, Judged]:
     assert outcome.kind == "done", f"{str(items[0])[:200]}: {outcome}"
     judged, bad = list(outcome.value), []
     for i, item in enumerate(items):
-        if judged[i][3] > MEGABYTES and len(items) > 1:  # the most of a process so far: this one alone takes less, perhaps
+        if judged[i][2] > SECONDS or judged[i][3] > MEGABYTES:  # the memory is the most of all items so far, and the machine may be busy
             judged[i] = attempt(judge, action, [item], hung=120.0).value[0]
         kind, said, seconds, most = judged[i]
         name = item.name if isinstance(item, Path) else repr(item)[:80]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from budge.errors import ExpressionError
 from budge.expressions import parse
+from cpu import within
 
 REFUSED = [
     ("", "empty", ""),
@@ -122,10 +121,8 @@ REFUSED = [
 
 @pytest.mark.parametrize(("text", "what", "remedy"), REFUSED, ids=lambda t: repr(t)[:30])
 def test_refused(text: str, what: str, remedy: str) -> None:
-    start = time.process_time()
-    with pytest.raises(ExpressionError, match=f"(?s){what}.*{remedy}") as caught:
+    with within(1), pytest.raises(ExpressionError, match=f"(?s){what}.*{remedy}") as caught:
         parse(text)
-    assert time.process_time() - start < 1
     problem = caught.value.problems[0]
     assert problem.remedy, "every refusal says what to do"
     if text.strip():
@@ -206,21 +203,18 @@ def test_impossible_distributions_are_refused_when_parsed(text: str, what: str) 
     ids=lambda t: f"{t[:6]}…{len(t)}",
 )
 def test_hostile_texts_are_refused_at_once(text: str) -> None:
-    start = time.process_time()
-    with pytest.raises(ExpressionError):
+    with within(1), pytest.raises(ExpressionError):
         parse(text, distributions=True)
-    assert time.process_time() - start < 1
 
 
 @pytest.mark.parametrize(
     "text", ["x" + "+x" * 4_999, "x in [" + "1," * 4_900 + "]", "(" * 50 + "x" + ")" * 50, "x" + " and x" * 1_600]
 )
 def test_long_but_harmless_texts_are_read_at_once(text: str) -> None:
-    start = time.process_time()
-    expression = parse(text)
-    assert parse(str(expression)[:10_000] if len(str(expression)) <= 10_000 else text) == expression
-    expression.evaluate({("value", "x"): 1.0})
-    assert time.process_time() - start < 5
+    with within(5):
+        expression = parse(text)
+        assert parse(str(expression)[:10_000] if len(str(expression)) <= 10_000 else text) == expression
+        expression.evaluate({("value", "x"): 1.0})
 
 
 @pytest.mark.parametrize("given_", [None, 5, 0.5, True, ["x"], {"x": 1}, b"x"])

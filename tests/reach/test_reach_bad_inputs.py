@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from budge import Effect, Feature, InteractionModel
 from budge.constraints import IfThen, LinearConstraint, OneHot, Predicate, Rule
 from budge.errors import DrawError, EmptyError, ReachError, TooLargeError
 from budge.reach import viable
+from cpu import within
 
 A, B = Feature("a", "integer", bounds=(0, 5)), Feature("b", "integer", bounds=(0, 5))
 X = {"a": 1, "b": 1}
@@ -48,10 +48,8 @@ def test_contradictory_constraints_are_empty_and_name_a_minimal_set_that_clashes
 
 def test_10_to_the_30_configurations_are_refused_by_their_size_before_anything_is_allocated() -> None:
     im = InteractionModel([Feature(f"n{i}", "integer", bounds=(0, 999)) for i in range(10)])
-    begin = time.process_time()
-    with pytest.raises(TooLargeError, match=r"1(,000){10} points"):
+    with within(2), pytest.raises(TooLargeError, match=r"1(,000){10} points"):
         im.enumerate({f"n{i}": 0 for i in range(10)})
-    assert time.process_time() - begin < 2
 
 
 def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepted_and_what_to_do(
@@ -62,10 +60,8 @@ def test_a_part_that_cannot_be_drawn_within_budget_names_itself_what_was_accepte
         [Feature("r", "real", bounds=(0, 1)), Feature("s", "real", bounds=(0, 1))],
         [Rule("r * s >= 0.25 and r * s <= 0.2500001", name="a thin curve")],  # no box is tight around it
     )
-    begin = time.process_time()
-    with pytest.raises(DrawError) as caught:
+    with within(20), pytest.raises(DrawError) as caught:
         im.sample({"r": 0.5, "s": 0.5}, 10, on_invalid="keep")
-    assert time.process_time() - begin < 20
     message = str(caught.value)
     assert "part r, s" in message
     assert "none of its 1 configurations gave a point within 65,536 proposals" in message
