@@ -10,8 +10,9 @@ import multiprocessing
 import os
 import resource
 import signal
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
@@ -26,6 +27,9 @@ GREEDY = 2 << 30
 PRELOADED = ["budge", "budge.cli", "pandas", "pyarrow", "pyarrow.parquet", "yaml"]
 
 Kind = Literal["done", "refused", "raw error", "crashed", "hung"]
+
+Judged = tuple[str, str, float, float]
+"""What became of one of several items, what was said, CPU seconds and megabytes."""
 
 
 @dataclass(frozen=True)
@@ -92,3 +96,38 @@ def _inside(to: Connection, action: Callable[..., Any], arguments: tuple[Any, ..
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     to.send(Outcome(kind, said[:4000], value, seconds, after.ru_maxrss / 1024))
     to.close()
+
+
+def judged(action: Callable[[Any], Any], items: Sequence[Any], *, package: str = "", megabytes: float = MEGABYTES) -> list[Judged]:
+    """Call the function with each item, in one process that has imported the package; return what became of each.
+
+    An item is tried again alone if the process ended, if it took too long (the machine may have been busy), or if the process has taken too
+    much memory by then (another item may have).
+    """
+    outcome = attempt(_judge, action, items, package, hung=120.0 + 0.5 * len(items))
+    if outcome.kind != "done" and len(items) > 1:
+        half = len(items) // 2
+        return [one for part in (items[:half], items[half:]) for one in judged(action, part, package=package, megabytes=megabytes)]
+    if outcome.kind != "done":
+        return [(outcome.kind, outcome.said, outcome.seconds, outcome.megabytes)]
+    found: list[Judged] = list(outcome.value)
+    for i, (_, _, seconds, most) in enumerate(found):
+        if (seconds > SECONDS or most > megabytes) and len(items) > 1:
+            found[i] = judged(action, items[i : i + 1], package=package, megabytes=megabytes)[0]
+    return found
+
+
+def _judge(action: Callable[[Any], Any], items: Sequence[Any], package: str) -> list[Judged]:
+    if package:
+        __import__(package)
+    found: list[Judged] = []
+    for item in items:
+        began = time.process_time()
+        try:
+            kind, said = "done", str(action(item))
+        except BudgeError as error:
+            kind, said = "refused", f"{type(error).__name__}: {error}"
+        except BaseException as error:
+            kind, said = "raw error", repr(error)
+        found.append((kind, said[:2000], time.process_time() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
+    return found

@@ -6,8 +6,6 @@ import io
 import json
 import os
 import random
-import resource
-import time
 import zipfile
 from collections.abc import Iterable
 from itertools import chain
@@ -37,7 +35,7 @@ from hostile_files import (
     xgboost_chain,
 )
 from hostile_onnx import onnx_model, onnxes
-from isolated import MEGABYTES, SECONDS, attempt
+from isolated import MEGABYTES, SECONDS, Judged, judged
 
 from budge.errors import BudgeError
 from budge.models import load_model
@@ -46,7 +44,6 @@ from budge.models.ubj import decode_ubj
 
 pytest.importorskip("xgboost", reason="xgboost is in the `models` extra")
 pytest.importorskip("lightgbm", reason="lightgbm is in the `models` extra")
-Judged = tuple[str, str, float, float]
 QUICK = 110  # files of each family that the quick part takes
 
 
@@ -82,36 +79,15 @@ def use(path: Path) -> str:
     return "loaded"
 
 
-def judge(paths: list[Path], package: str) -> list[Judged]:
-    """Use each file; return for each what became of it, its CPU time, and the most memory that was taken so far."""
-    if package:
-        __import__(package)
-    found = []
-    for path in paths:
-        start = time.process_time()
-        try:
-            kind, said = "done", use(path)
-        except BudgeError as error:
-            kind, said = "refused", f"{type(error).__name__}: {error}"
-        except BaseException as error:
-            kind, said = "raw error", repr(error)
-        found.append((kind, said, time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
-    return found
-
-
 def assert_safe(paths: Iterable[Path], *, package: str = "", megabytes: float = MEGABYTES) -> list[Judged]:
-    """Assert that every file is used or refused within the limits; a file that ends the process is found by itself."""
+    """Assert that every file is used or refused within the limits."""
     files = list(paths)
-    outcome = attempt(judge, files, package, hung=90.0 + 0.5 * len(files))
-    if outcome.kind != "done" and len(files) > 1:
-        for half in (files[: len(files) // 2], files[len(files) // 2 :]):
-            assert_safe(half, package=package, megabytes=megabytes)
-    assert outcome.kind == "done", f"{files[0]}: {outcome}"
-    for path, (kind, said, seconds, most) in zip(files, outcome.value):
+    found = judged(use, files, package=package, megabytes=megabytes)
+    for path, (kind, said, seconds, most) in zip(files, found):
         assert kind in ("done", "refused"), f"{path}: {kind}: {said}"
         assert kind == "done" or seconds <= SECONDS, f"{path} was refused after {seconds:.1f} s of CPU: {said}"
         assert most <= megabytes, f"{path}: {most:.0f} MB: {said}"
-    return list(outcome.value)
+    return found
 
 
 def write(folder: Path, files: Iterable[tuple[str, bytes]], suffix: str, number: int | None, seed: int = 7) -> list[Path]:
@@ -145,8 +121,8 @@ def skops_schema() -> bytes:
 
 def test_real_models_of_every_kind_load_and_predict(xgboosts: dict[str, Path], lights: dict[str, Path]) -> None:
     for files, package in ((xgboosts, "xgboost"), (lights, "lightgbm")):
-        judged = assert_safe(files.values(), package=package)
-        assert {name: found[:2] for name, found in zip(files, judged)} == dict.fromkeys(files, ("done", "loaded"))
+        found = assert_safe(files.values(), package=package)
+        assert {name: one[:2] for name, one in zip(files, found)} == dict.fromkeys(files, ("done", "loaded"))
 
 
 def mutated(files: dict[str, Path], suffix: str) -> Iterable[tuple[str, bytes]]:
@@ -165,8 +141,8 @@ def mutated(files: dict[str, Path], suffix: str) -> Iterable[tuple[str, bytes]]:
 @pytest.mark.parametrize("number", [QUICK, pytest.param(None, marks=pytest.mark.heavy)])
 def test_xgboost_files_with_one_field_changed(xgboosts: dict[str, Path], tmp_path: Path, suffix: str, number: int | None) -> None:
     paths = write(tmp_path, mutated(xgboosts, suffix), suffix, number)
-    judged = assert_safe(paths, package="xgboost")
-    assert sum(kind == "refused" for kind, *_ in judged) > len(judged) / 2
+    found = assert_safe(paths, package="xgboost")
+    assert sum(kind == "refused" for kind, *_ in found) > len(found) / 2
     assert number is not None or len(paths) > 4000
 
 
@@ -202,8 +178,8 @@ def test_trees_that_are_no_trees_are_refused(xgboosts: dict[str, Path], tmp_path
     field, value = crafted()[name]
     tree[field] = value
     broken.write_text(json.dumps(document))
-    judged = assert_safe([sound, broken])
-    assert [found[0] for found in judged] == ["done", "refused"], judged
+    found = assert_safe([sound, broken])
+    assert [one[0] for one in found] == ["done", "refused"], found
 
 
 @pytest.mark.parametrize("number", [QUICK, pytest.param(None, marks=pytest.mark.heavy)])
@@ -229,11 +205,11 @@ def test_xgboost_files_that_would_fail_when_they_predict_are_refused(xgboosts: d
         document["learner"]["learner_model_param"] |= change
         paths.append(tmp_path / f"{name}.json")
         paths[-1].write_text(json.dumps(document))
-    judged = assert_safe(paths, package="xgboost")
-    for (name, (_, _, wanted)), (kind, said, *_) in zip(changes.items(), judged):
+    found = assert_safe(paths, package="xgboost")
+    for (name, (_, _, wanted)), (kind, said, *_) in zip(changes.items(), found):
         assert wanted in said, name
         assert kind == ("refused" if wanted else "done"), f"{name}: {said}"
-    assert judged[-1][1] == "loaded"
+    assert found[-1][1] == "loaded"
 
 
 def test_deep_trees(xgboosts: dict[str, Path], tmp_path: Path) -> None:
@@ -256,11 +232,11 @@ def test_files_of_many_small_parts_are_refused_quickly(tmp_path: Path) -> None:
     for name, content in crowded():
         paths.append(tmp_path / name)
         paths[-1].write_bytes(content)
-    judged = {path.name: found for path, found in zip(paths, assert_safe(paths, megabytes=350))}  # xgboost and lightgbm take 120 of it
-    assert {found[0] for found in judged.values()} == {"refused"}, judged
+    found = {path.name: one for path, one in zip(paths, assert_safe(paths, megabytes=350))}  # xgboost and lightgbm take 120 of it
+    assert {one[0] for one in found.values()} == {"refused"}, found
     whole = {"escapes.json", "quotes.json", "texts with escapes.json", "numbers.json", "brackets.json"}  # within the limits, and no models
-    whole |= {name for name in judged if " of " in name or name == "parameters.txt"}  # more lines than LightGBM writes
-    assert {name for name, found in judged.items() if "pass the loaded model" not in found[1]} == whole
+    whole |= {name for name in found if " of " in name or name == "parameters.txt"}  # more lines than LightGBM writes
+    assert {name for name, one in found.items() if "pass the loaded model" not in one[1]} == whole
 
 
 def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
@@ -268,8 +244,8 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path) -> None:
     for name, content in running_code(tmp_path):
         paths.append(tmp_path / name)
         paths[-1].write_bytes(content)
-    judged = assert_safe(paths)
-    assert {kind for kind, *_ in judged} == {"refused"}
+    found = assert_safe(paths)
+    assert {kind for kind, *_ in found} == {"refused"}
     assert not (tmp_path / CANARY).exists()
 
 
@@ -288,16 +264,16 @@ def test_archives_that_grow_are_refused(tmp_path: Path, skops_schema: bytes) -> 
         paths[-1].write_bytes(content)
     skops = [p for p in paths if p.name in ("nested.skops", "lying.skops")]  # read by skops, which takes 370 MB itself
     paths = [p for p in paths if p not in skops]
-    judged = dict(zip((p.name for p in (*skops, *paths)), (*assert_safe(skops, package="skops.io", megabytes=450), *assert_safe(paths))))
-    assert {found[0] for name, found in judged.items() if not name.startswith("nested")} == {"refused"}, judged
-    assert "UNPACKED_TIMES" in judged["zeros.skops"][1]
-    assert "MEMBERS" in judged["crowd.skops"][1]
+    found = dict(zip((p.name for p in (*skops, *paths)), (*assert_safe(skops, package="skops.io", megabytes=450), *assert_safe(paths))))
+    assert {one[0] for name, one in found.items() if not name.startswith("nested")} == {"refused"}, found
+    assert "UNPACKED_TIMES" in found["zeros.skops"][1]
+    assert "MEMBERS" in found["crowd.skops"][1]
 
 
 def test_paths_that_never_end_or_hold_too_much_are_refused(tmp_path: Path) -> None:
-    judged = assert_safe(list(endless(tmp_path)))
-    assert {kind for kind, *_ in judged} == {"refused"}
-    assert any(f"{MODEL_BYTES:,}" in said for _, said, *_ in judged)
+    found = assert_safe(list(endless(tmp_path)))
+    assert {kind for kind, *_ in found} == {"refused"}
+    assert any(f"{MODEL_BYTES:,}" in said for _, said, *_ in found)
 
 
 def test_the_limits_name_themselves(tmp_path: Path) -> None:
@@ -335,9 +311,9 @@ def test_onnx_files(tmp_path: Path, number: int) -> None:
     sound = tmp_path / "sound.onnx"
     sound.write_bytes(onnx_model())
     named = write(tmp_path, onnxes(), "onnx", None)
-    judged = assert_safe([sound, *named], package="onnxruntime")
-    assert judged[0][:2] == ("done", "loaded")
-    assert {kind for path, (kind, *_) in zip(named, judged[1:]) if "location" in path.name} == {"refused"}
+    found = assert_safe([sound, *named], package="onnxruntime")
+    assert found[0][:2] == ("done", "loaded")
+    assert {kind for path, (kind, *_) in zip(named, found[1:]) if "location" in path.name} == {"refused"}
     (tmp_path / "flips").mkdir()
     assert_safe(write(tmp_path / "flips", flipped(onnx_model(), random.Random(2), number), "onnx", None), package="onnxruntime")
 
@@ -404,8 +380,8 @@ def skops_files(folder: Path) -> Iterable[tuple[str, bytes]]:
 @pytest.mark.parametrize("number", [QUICK, pytest.param(None, marks=pytest.mark.heavy)])
 def test_skops_files(tmp_path: Path, number: int | None) -> None:
     paths = write(tmp_path, skops_files(tmp_path), "skops", number)
-    judged = assert_safe(paths, package="skops.io", megabytes=450)  # scikit-learn itself takes 350
-    assert sum(kind == "refused" for kind, *_ in judged) > len(judged) / 4
+    found = assert_safe(paths, package="skops.io", megabytes=450)  # scikit-learn itself takes 350
+    assert sum(kind == "refused" for kind, *_ in found) > len(found) / 4
     assert not (tmp_path / CANARY).exists()
 
 

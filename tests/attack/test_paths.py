@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import runs_kit as kit
-from isolated import attempt
+from isolated import MEGABYTES, SECONDS, judged
 
 from budge.cli import main
 
@@ -66,12 +66,12 @@ def hostile(folder: Path, end: str) -> dict[str, Path]:
     return found
 
 
-def run(arguments: list[str]) -> tuple[int, str]:
-    """Run a command; return its exit code and what it wrote to its errors."""
+def run(arguments: list[str]) -> str:
+    """Run a command; return its exit code and the end of what it wrote to its errors."""
     errors = io.StringIO()
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
         code = main(arguments)
-    return code, errors.getvalue()[-300:]
+    return f"{code}: {errors.getvalue()[-300:]}"
 
 
 def _filled(word: str, given: dict[str, str], out: str) -> str:
@@ -94,11 +94,14 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.mark.parametrize(("name", "end"), [(name, end) for name, (_, ends) in COMMANDS.items() for end in ends])
 def test_no_command_waits_for_a_pipe_or_reads_without_end(places: dict[str, str], tmp_path: Path, name: str, end: str) -> None:
-    wrong = []
-    for kind, path in hostile(tmp_path, end).items():
-        given = places | {"X": str(path)}
-        out = str(tmp_path / f"out-{kind}")
-        outcome = attempt(run, [_filled(word, given, out) for word in COMMANDS[name][0]])
-        if not outcome.safe or outcome.value[0] not in (2, 3):
-            wrong.append(f"{kind}: {outcome}")
+    files = hostile(tmp_path, end)
+    calls = [
+        [_filled(word, places | {"X": str(path)}, str(tmp_path / f"out-{kind}")) for word in COMMANDS[name][0]]
+        for kind, path in files.items()
+    ]
+    wrong = [
+        f"{kind}: {done} after {seconds:.2f} s of CPU and {most:.0f} MB: {said}"
+        for kind, (done, said, seconds, most) in zip(files, judged(run, calls))
+        if done != "done" or not said.startswith(("2:", "3:")) or seconds > SECONDS or most > MEGABYTES
+    ]
     assert not wrong, "\n".join(wrong)
