@@ -74,12 +74,19 @@ class _Sheet:
         before = np.repeat(self.before[chunk.people], chunk.counts)
         if self.down:
             return Answers.none(len(before))
-        found = self.ask(chunk.rows, before)
+        found = self.heard(chunk.rows, before)
         self.counts.asked[chunk.people] += chunk.counts
-        self.causes |= dict.fromkeys(found.causes)
-        self.failed, self.down, self.answered = self.failed or found.failures > 0, found.down, self.answered or bool(found.good.any())
         if self.few is None and len(before):
             self.few = Few.of(chunk.rows, before, found)
+        return found
+
+    def heard(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
+        """Ask about some points, unless the model is down, and keep what is heard of the model."""
+        if self.down:
+            return Answers.none(len(before))
+        found = self.ask(rows, before)
+        self.causes |= dict.fromkeys(found.causes)
+        self.failed, self.down, self.answered = self.failed or found.failures > 0, found.down, self.answered or bool(found.good.any())
         return found
 
     def add(self, chunk: Chunk, found: Answers, law: str) -> None:
@@ -134,7 +141,7 @@ class _Sheet:
     def prove(self, settler: Settler, source: Source, asked: BoolArray) -> None:
         """Settle by proof what draws leave open; a point that is found becomes the row's witness."""
         assert isinstance(source, TableSource)
-        for row, point in settler.settle(source, self.ask, self.before, self.counts, asked).items():
+        for row, point in settler.settle(source, self.heard, self.before, self.counts, asked).items():
             if self.reached is None:
                 self.reached = np.empty((len(self.nearest), len(point)))
             self.reached[row], self.hit_at[row] = point, self.counts.n[row]
@@ -182,8 +189,10 @@ class Work:
             if design.method == "exact" and name in self.settlers:  # what is too large to list may follow from the structure
                 assert isinstance(source, TableSource)
                 large = asked[name] & (neither | (listed & (source.size > design.exact_limit)))
-                done = self.settlers[name].count(source, sheet.ask, sheet.before, sheet.counts, large)
-                sheet.counts.status[done], asked[name] = STATUSES.index("ok"), asked[name] & ~done
+                done = self.settlers[name].count(source, sheet.heard, sheet.before, sheet.counts, large)
+                lost = large & sheet.counts.unsettled  # not listed either: an answer may only be missing for a while
+                sheet.counts.status[done], sheet.counts.status[lost] = STATUSES.index("ok"), STATUSES.index("not_exact")
+                asked[name] = asked[name] & ~done & ~lost
         rest, anyone = replace(block, asked=asked), np.any(list(asked.values()), axis=0)
         for chunk in source.exact(np.flatnonzero(listed & anyone)):
             self._whole(rest, sheets, chunk, "exact")

@@ -129,6 +129,7 @@ class PieceWork:
             hits = np.asarray(self.design.target.hits(made.before[name], made.before[name]))
             record[name] = {
                 "people": len(own.counts), "already": int(hits.sum()), "points": int(own.counts.n.sum()), "unresolved": int(own.counts.unresolved.sum()),
+                "unsettled": int(own.counts.unsettled.sum()),
                 "answers": answers_digest(made.before[name]), "causes": causes[name], "file": blake2b(files[name], digest_size=16).hexdigest(),
             }  # fmt: skip
         more = {"data": made.source.digest(), "notes": [p.to_dict() for p in (*made.notes, *notes)], "down": streak.blocks, "blocks": blocks}

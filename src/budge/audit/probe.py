@@ -52,6 +52,8 @@ def probe_of(made: Prepared, info: Mapping[str, Any]) -> dict[str, Any] | None:
     places = made.todo[np.unique(np.linspace(0, len(made.todo) - 1, PEOPLE).astype(np.intp))]
     some = made.source.take(places)
     listed, drawn, _ = choose(some, made.design)
+    large = listed & (some.size > made.design.exact_limit)  # counted from a model's structure, perhaps, and too many to list
+    listed, drawn = listed & ~large, drawn | large
     digest, seen = blake2b(digest_size=8), dict[str, list[int]]()
     for chunk in (*some.exact(np.flatnonzero(listed)), *some.draws(np.flatnonzero(drawn), POINTS, made.design)):
         few = np.flatnonzero(np.arange(len(chunk.owner)) - chunk.starts[chunk.owner] < POINTS)

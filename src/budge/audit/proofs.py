@@ -59,6 +59,7 @@ class Proofs:
             "unresolved",
         )
         lost = (counts.unresolved > 0) & counts.is_law("exact")
+        lost |= word == "answers are missing"
         reason = np.where(status == "unresolved", np.where(lost, "answers are missing", np.where(word == "", "model", word)), "")
         method = np.select(
             [~asked | (status == "unresolved"), counts.is_law("exact"), counts.is_law("proved") | (counts.hits == 0)], ["none", "listed", "proved"], "drawn"

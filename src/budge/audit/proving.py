@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.ask import Asker
+from budge.audit.ask import Answers
 from budge.audit.design import Design
 from budge.audit.sources import BoolArray, FloatArray, Source, TableSource
 from budge.errors import Problem
@@ -19,7 +19,7 @@ from budge.models import Predictor
 from budge.models.predictor import Adapted
 from budge.models.reading import Reading
 from budge.proof.exact import Share, exact_share
-from budge.proof.goals import goal_of
+from budge.proof.goals import Goal, goal_of
 from budge.proof.prover import Proof, Prover
 from budge.proof.reading import read
 from budge.proof.structure import Structure, UnreadableError, codes_of, columns_of
@@ -27,9 +27,40 @@ from budge.reach.reacher import reacher
 from budge.stats.counts import LAWS, PROOFS, Counts
 from budge.targets import Target
 
-__all__ = ["Settler", "settlers_of"]
+__all__ = ["Question", "Settler", "UnansweredError", "settlers_of"]
 
+MOST_LOST = 8  # questions without an answer after which a proof is given up: one that is missing already leaves nothing to prove but a way
 LARGEST = 2**62  # sets beyond this are not counted in 64 bits: only the share is kept
+Ask = Callable[[Any, npt.NDArray[Any]], Answers]  # an `Asker`, or what asks it
+
+
+class UnansweredError(Exception):
+    """The model gives no answer to the questions of a proof."""
+
+
+class Question:
+    """Asks the model which coded points of a row attain the target (with `miss`: miss it); `lost` tells whether one of them has no answer.
+
+    A point without an answer neither attains the target nor misses it: whoever asks must not conclude anything from it.
+    """
+
+    def __init__(self, settler: Settler, source: TableSource, row: int, ask: Ask, before: Any, *, miss: bool = False) -> None:
+        self.settler, self.source, self.row, self.ask, self.before, self.miss = settler, source, row, ask, before, miss
+        self.unanswered = 0
+
+    @property
+    def lost(self) -> bool:
+        """Whether some point has no answer."""
+        return self.unanswered > 0
+
+    def __call__(self, points: FloatArray) -> BoolArray:
+        """Return which points attain the target; raise an `UnansweredError` where questions go unanswered again and again."""
+        table = self.source.written(np.full(len(points), self.row), points[:, self.settler.moved])
+        found = self.ask(table, np.repeat(np.asarray([self.before]), len(points)))
+        self.unanswered += not found.good.all()
+        if self.unanswered >= MOST_LOST:
+            raise UnansweredError
+        return np.asarray(found.good & (found.hit != self.miss))
 
 
 @dataclass(frozen=True)
@@ -55,7 +86,7 @@ class Settler:
         made: Prover = self._made["prover"]
         return made
 
-    def settle(self, source: TableSource, ask: Asker, before: npt.NDArray[Any], counts: Counts, asked: BoolArray) -> dict[int, FloatArray]:
+    def settle(self, source: TableSource, ask: Ask, before: npt.NDArray[Any], counts: Counts, asked: BoolArray) -> dict[int, FloatArray]:
         """Write proofs into the counts of a block, one for rows that are alike; return the points found for rows without a hit.
 
         A row none of whose points attains the target, or all of whose points do, has the law `proved` afterwards.
@@ -72,9 +103,9 @@ class Settler:
             if row in starts:
                 key = (starts[row].tobytes(), np.asarray(before[row]).item(), miss)
                 try:
-                    if key not in known:
-                        known[key] = self._prove(source, row, starts[row], ask, before[row], miss)
-                    proof = known[key]
+                    proof = known[key] if key in known else self._prove(source, row, starts[row], ask, before[row], miss)
+                    if proof.reason != "answers are missing":  # which they may not be when the same is asked again
+                        known[key] = proof
                 except UnreadableError:
                     pass
             counts.seconds[row] = time.process_time() - began
@@ -102,10 +133,10 @@ class Settler:
                     return False
         return True
 
-    def count(self, source: TableSource, ask: Asker, before: npt.NDArray[Any], counts: Counts, asked: BoolArray) -> BoolArray:
+    def count(self, source: TableSource, ask: Ask, before: npt.NDArray[Any], counts: Counts, asked: BoolArray) -> BoolArray:
         """Write the shares of rows into the counts that follow from the structure without listing or drawing; return which rows have one."""
         done = np.zeros(len(asked), dtype=bool)
-        known: dict[tuple[bytes, Any], Share | None] = {}
+        known: dict[tuple[bytes, Any], tuple[Share | None, bool]] = {}  # with whether answers are missing
         for row, start in self.starts(source, np.flatnonzero(asked).tolist()).items():
             began = time.process_time()
             assert self.structure is not None
@@ -114,15 +145,16 @@ class Settler:
             try:
                 if key not in known:
                     goal = goal_of(self.structure.answer, self.reading, self.target, before[row])
-                    known[key] = exact_share(self.structure, self.im, start, goal, self.question(source, row, ask, before[row]))
-                share = known[key]
+                    known[key] = self._share(start, goal, Question(self, source, row, ask, before[row]))
+                share, lost = known[key]
                 if share is not None and share.hits is None and share.low == share.high in (0.0, 1.0):
                     # no mass is not yet no point: only a proof tells them apart
                     proof = self._prove(source, row, start, ask, before[row], share.low == 1.0)
-                    share = share if proof.status == "impossible" else None
+                    share, lost = share if proof.status == "impossible" else None, proof.reason == "answers are missing"
             except UnreadableError:
-                share = None
+                share, lost = None, False
             if share is None:
+                counts.proof[row] = PROOFS.index("answers are missing" if lost else "")
                 continue
             done[row], counts.seconds[row], counts.proof[row] = True, time.process_time() - began, PROOFS.index("counted")
             counts.law[row], counts.hit_mass[row], counts.lost_mass[row] = LAWS.index("proved"), share.low, share.high - share.low
@@ -151,23 +183,28 @@ class Settler:
         made: list[int] = self._made["moved"]
         return made
 
-    def _prove(self, source: TableSource, row: int, start: FloatArray, ask: Asker, before: Any, miss: bool) -> Proof:
+    def _prove(self, source: TableSource, row: int, start: FloatArray, ask: Ask, before: Any, miss: bool) -> Proof:
         assert self.structure is not None
         assert self.reading is not None
         try:
             goal = goal_of(self.structure.answer, self.reading, self.target, before, miss=miss)
         except UnreadableError:
             return Proof("unresolved", reason="target")
-        return self.prover.prove(start, goal, self.question(source, row, ask, before, miss=miss))
+        question, open_ = Question(self, source, row, ask, before, miss=miss), Proof("unresolved", reason="answers are missing")
+        try:
+            proof = self.prover.prove(start, goal, question)
+        except UnansweredError:
+            return open_
+        return open_ if question.lost and proof.status != "possible" else proof
 
-    def question(self, source: TableSource, row: int, ask: Asker, before: Any, *, miss: bool = False) -> Callable[[FloatArray], BoolArray]:
-        """Return the function that asks the model which coded points of a row attain the target (with `miss`: miss it)."""
-
-        def attained(points: FloatArray) -> BoolArray:
-            found = ask(source.written(np.full(len(points), row), points[:, self.moved]), np.repeat(np.asarray([before]), len(points)))
-            return np.asarray(found.good & (found.hit != miss))
-
-        return attained
+    def _share(self, start: FloatArray, goal: Goal, question: Question) -> tuple[Share | None, bool]:
+        """Return the share of points that attain a goal, and whether it is not known because answers are missing."""
+        assert self.structure is not None
+        try:
+            share = exact_share(self.structure, self.im, start, goal, question)
+        except UnansweredError:
+            return None, True
+        return None if question.lost else share, question.lost
 
 
 def settlers_of(predictors: Mapping[str, Predictor], source: Source, im: Any, design: Design) -> tuple[dict[str, Settler], tuple[Problem, ...]]:

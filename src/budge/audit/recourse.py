@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design, designed, given
-from budge.audit.proving import Settler, settlers_of
+from budge.audit.proving import Question, Settler, UnansweredError, settlers_of
 from budge.audit.result import same_cell
 from budge.audit.rows import Context
 from budge.audit.run import Prepared, prepare
@@ -326,12 +326,15 @@ class _Search:
         known = np.tile(start, (len(best), 1))
         known[:, own] = best
         cost = Cost.of(self.given, self.im, self.ranges, columns=list(place))
-        ask = settler.question(self.source, 0, self.ask, self.before)
-        plans = settler.prover.least(start, goal, ask, cost, self.k, best=list(known))
+        ask = Question(settler, self.source, 0, self.ask, self.before)
+        try:
+            plans = settler.prover.least(start, goal, ask, cost, self.k, best=list(known))
+        except UnansweredError:
+            return None
         if plans.plans:
-            points = np.array([plan.point for plan in plans.plans])[:, own]
-            return self._found(points, "proved" if plans.plans[0].optimal else "polished", [p.optimal for p in plans.plans])
-        return self._none("impossible", HOW["proved"], "proved") if plans.status == "impossible" else None
+            points, least = np.array([plan.point for plan in plans.plans])[:, own], [p.optimal and not ask.lost for p in plans.plans]
+            return self._found(points, "proved" if least[0] else "polished", least)
+        return self._none("impossible", HOW["proved"], "proved") if plans.status == "impossible" and not ask.lost else None
 
     def _hits(self) -> FloatArray:
         """Return the draws that attain the target."""

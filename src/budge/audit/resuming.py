@@ -18,7 +18,7 @@ from budge.errors import IncompleteError, InputError, Problem
 from budge.journal import Journal
 from budge.models.contained import reason
 from budge.models.contract import differ
-from budge.stats.counts import Counts
+from budge.stats.counts import PROOFS, Counts
 from budge.stored import COUNT, check_shape, reading, word
 
 if TYPE_CHECKING:
@@ -141,17 +141,18 @@ def latest(blocks: Sequence[Counted], size: int) -> list[Counted]:
 
 
 def _lost(counts: Counts) -> npt.NDArray[np.int64]:
-    """Return how much each row has lost: the number of points without an answer; of a row that stopped, nothing, something or everything.
+    """Return how much each row has lost, as a number that grows with the points without an answer; of a row that stopped, nothing, something or everything.
 
     Where a row stops depends on what has no answer: fewer such points may be those of an attempt that gave up early for want of answers.
     """
     some = (counts.unresolved > 0).astype(np.int64) + (counts.unresolved == counts.n)
-    return np.where(counts.is_law("sequential"), some, counts.unresolved)
+    lost = np.where(counts.is_law("sequential"), some, counts.unresolved)
+    return np.asarray(2 * lost + (counts.unsettled & (counts.unresolved == 0)), np.int64)
 
 
 def unsettled(blocks: Sequence[Counted]) -> IntArray:
-    """Return the people who have points without an answer."""
-    found = [block.people[block.asked[name]][counts.unresolved > 0] for block in blocks for name, counts in block.counts.items()]
+    """Return the people who have points without an answer, or a proof that lacks one."""
+    found = [block.people[block.asked[name]][counts.unsettled] for block in blocks for name, counts in block.counts.items()]
     return np.unique(np.concatenate([np.zeros(0, np.intp), *found]))
 
 
@@ -174,7 +175,7 @@ def _kept(block: Counted, keep: Mapping[str, BoolArray]) -> Counted:
     asked = {name: mask & keep[name] for name, mask in block.asked.items()}
     anyone = np.any(list(asked.values()), axis=0)
     counts = {name: found.take(keep[name][block.asked[name]]) for name, found in block.counts.items()}
-    causes = {name: why if counts[name].unresolved.any() else () for name, why in block.causes.items()}
+    causes = {name: why if counts[name].unsettled.any() else () for name, why in block.causes.items()}
     return replace(block, people=block.people[anyone], counts=counts, asked={name: mask[anyone] for name, mask in asked.items()}, causes=causes)
 
 
@@ -216,8 +217,10 @@ def answers_still(made: Prepared, done: Sequence[Counted]) -> bool:
 
 
 def _again(made: Prepared, done: Sequence[Counted]) -> tuple[IntArray, Counted | None]:
-    """Count a few people of finished blocks again, if there are any."""
+    """Count a few people of finished blocks again, if there are any; sets that were counted from a model's structure may be too large to list."""
     people = np.unique(np.concatenate([np.zeros(0, np.intp), *(part.people for part in done)]))
+    counted = [part.people[part.asked[name]][counts.proof == PROOFS.index("counted")] for part in done for name, counts in part.counts.items()]
+    people = people[~np.isin(people, np.concatenate([np.zeros(0, np.intp), *counted]))]
     if not len(people):
         return people, None
     some = people[np.unique(np.linspace(0, len(people) - 1, RECOUNTED).astype(np.intp))]

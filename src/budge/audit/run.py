@@ -31,7 +31,7 @@ from budge.journal import Journal
 from budge.models import Predictor
 from budge.models.contained import kept_seeds
 from budge.people import is_stream
-from budge.stats.counts import Counts
+from budge.stats.counts import PROOFS, Counts
 
 __all__ = [
     "Blocks", "Prepared", "chosen_people", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of", "rows_of", "run_audit", "warn",
@@ -233,7 +233,8 @@ def result_of(made: Prepared, info: Mapping[str, Any], done: Sequence[Counted]) 
     """Return the result of the blocks that are done, for each person that of the best attempt."""
     done = latest(done, len(made.source))
     rows, causes = rows_of(made, done)
-    lost = unanswered({name: answered([own.counts]) for name, own in rows.items()}, causes)
+    proofs = {name: int((own.counts.proof == PROOFS.index("answers are missing")).sum()) for name, own in rows.items()}
+    lost = unanswered({name: answered([own.counts]) for name, own in rows.items()}, causes, proofs)
     notes = tuple(dict.fromkeys(replace(p, severity="warning") for part in done for p in part.drift))
     gone = made.todo[~np.isin(made.todo, _people(done))]
     notes = (*aside(made.source.labels[gone].tolist(), len(gone), len(made.todo)), *made.notes, *lost, *notes)

@@ -28,6 +28,7 @@ from budge.journal import NAME as JOURNAL
 from budge.journal import Journal
 from budge.models.contract import differ
 from budge.people import Part, People
+from budge.stats.counts import PROOFS
 from budge.stored import COUNT, check_shape, read_bytes, reading
 
 __all__ = ["attach", "prepare_stream", "replay_stream", "run_stream"]
@@ -41,7 +42,7 @@ IDENTITY = (
 
 
 _NOTE = {"where": str, "what": str, "severity": str, "got?": str, "remedy?": str}
-_ANSWERED = {"file": str, "answers": str | None, "already": COUNT, "points": COUNT, "unresolved": COUNT, "causes": [str], str: Any}
+_ANSWERED = {"file": str, "answers": str | None, "already": COUNT, "points": COUNT, "unresolved": COUNT, "unsettled": COUNT, "causes": [str], str: Any}
 _PIECE = {"data": str, "notes": [_NOTE], "models": {str: _ANSWERED}, "silent": [str], "down": COUNT, "blocks": COUNT}
 
 
@@ -197,7 +198,7 @@ def _finished(
         done, probe = {}, None
     if work.execution.check and probe is None and info["probe"] is not None and not log.complete:
         log.write({PROBE: dict(info["probe"])})
-    open_ = {number: record for number, record in done.items() if record["silent"] or any(own["unresolved"] for own in record["models"].values())}
+    open_ = {number: record for number, record in done.items() if record["silent"] or any(own["unsettled"] for own in record["models"].values())}
     return (done, {}) if log.complete else ({number: record for number, record in done.items() if number not in open_}, open_)
 
 
@@ -290,8 +291,10 @@ def _result(
     left = {name: sum(done[k]["models"][name]["people"] for k in order) for name in names}
     nobody = [note for name in names for note in nobody_left(work.design, left[name], found.info["people"], name)]
     gone = aside(*_gone([part for k, part in enumerate(people.parts) if k not in done], people))
-    found = replace(found, notes=(*gone, *found.notes, *nobody, *unanswered(_points(found), causes)), kept=found.kept)
-    shared = [t.units.people - t.units.units for t in (found.tally(name) for name in names)]
+    tallies = {name: found.tally(name) for name in names}
+    proofs = {name: t.number(t.counts.proof == PROOFS.index("answers are missing")) for name, t in tallies.items()}
+    found = replace(found, notes=(*gone, *found.notes, *nobody, *unanswered(_points(found), causes, proofs)), kept=found.kept)
+    shared = [t.units.people - t.units.units for t in tallies.values()]
     return replace(found, info={**found.info, "twins": max(shared)}, kept=found.kept)
 
 

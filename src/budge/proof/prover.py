@@ -35,7 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 Ask = Callable[[FloatArray], BoolArray]
 Status = Literal["possible", "impossible", "unresolved"]
 Method = Literal["bound", "boxes", "program"]
-Reason = Literal["model", "target", "effects", "constraint", "unbounded", "rounding", "budget", "time"]
+Reason = Literal["model", "target", "effects", "constraint", "unbounded", "rounding", "budget", "time", "answers are missing"]
 METHODS: tuple[Method, ...] = ("bound", "boxes", "program")
 MOST_ASKED = 100  # candidates of one alternative that the model may refuse
 MOST_REFUSED = 10  # candidates that may turn out not to be feasible
@@ -48,7 +48,8 @@ class Proof:
     """What is known about one person.
 
     `point` is the coded row that attains the target, where it is ``possible``. `reason` is given where it is ``unresolved``: a limit on ``budget`` or
-    ``time``, ``rounding`` too near to a bound, ``effects`` that decide, a ``constraint`` without rows, a feature that is ``unbounded``.
+    ``time``, ``rounding`` too near to a bound, ``effects`` that decide, a ``constraint`` without rows, a feature that is ``unbounded``, a point about
+    which the model gave no answer.
     """
 
     status: Status

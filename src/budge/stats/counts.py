@@ -20,7 +20,10 @@ UNASKED = ("empty", "invalid_start", "not_exact")  # statuses of rows that have 
 LAWS = ("none", "exact", "sample", "weighted", "sequential", "proved")
 #: What an attempt to prove something about a row came to: nothing was tried, the target is impossible, possible or certain, the share was counted, or
 #: the reason why it stays open.
-PROOFS = ("", "impossible", "possible", "certain", "counted", "model", "target", "effects", "constraint", "unbounded", "rounding", "budget", "time")
+PROOFS = (
+    "", "impossible", "possible", "certain", "counted", "model", "target", "effects", "constraint", "unbounded", "rounding", "budget", "time",
+    "answers are missing",
+)  # fmt: skip
 
 Ints = NDArray[np.int64]
 Codes = NDArray[np.int8]
@@ -118,6 +121,11 @@ class Counts:
         return np.isin(self.law, [LAWS.index(name) for name in names])
 
     @property
+    def unsettled(self) -> NDArray[np.bool_]:
+        """Which rows have a point without an answer: one that counts, or one that a proof needed."""
+        return np.asarray((self.unresolved > 0) | (self.proof == PROOFS.index("answers are missing")))
+
+    @property
     def way(self) -> NDArray[np.bool_]:
         """Which rows have a point that attains the target: a hit, a point that a proof found, or a counted share."""
         return np.asarray((self.hits > 0) | (self.witness >= 0) | (self.hit_mass > 0))
@@ -198,7 +206,8 @@ class Counts:
             "what is proved has a proof": proved == (tried["impossible"] | tried["certain"] | tried["counted"]),
             "a target that is impossible is not attained": ~tried["impossible"] | ((self.hits == 0) & (mass == 0) & (lost == 0) & ~found),
             "a target that is certain is attained": ~tried["certain"] | ((self.hits == self.n) & (mass == 1) & (lost == 0)),
-            "a proof is tried where all draws are alike": (self.proof == 0) | proved | (drawn & ((self.hits == 0) | (self.hits == self.n))),
+            "a proof is tried where all draws are alike": (self.proof == 0) | proved | (drawn & ((self.hits == 0) | (self.hits == self.n)))
+            | (tried["answers are missing"] & (self.status == STATUSES.index("not_exact"))),
             "points are asked about once, and a witness twice": (self.asked <= self.n + 1) | self.is_law("sequential") | tried["counted"],
         }
         for rule, holds in rules.items():
