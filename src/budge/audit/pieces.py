@@ -194,8 +194,8 @@ def written_rows(rows: Rows, claims: Claims, design: Design) -> bytes:
     }  # fmt: skip
     try:
         columns: dict[str, Any] = {"person": pa.array(rows.index), "place": rows.place, "prediction": pa.array(rows.prediction)}
-    except pa.ArrowException as error:
-        raise DataError(f"labels or answers of several types cannot be kept: {error}", where="X") from None
+    except (pa.ArrowException, OverflowError) as error:
+        raise DataError(f"labels or answers of several types, or beyond 64 bits, cannot be kept: {error}", where="X") from None
     columns |= {name: pa.DictionaryArray.from_arrays(pa.array(code), list(WORDS[name])) for name, code in codes.items()}
     columns |= {name: getattr(counts, name) for name in COUNTED} | {name: getattr(claims, name) for name in CLAIMED}
     columns |= {"p_value": claims.p_value(design.claim), "unit": rows.units}

@@ -18,7 +18,7 @@ from budge.audit.loading import PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
 from budge.audit.resuming import shuffled
-from budge.audit.run import info_of, nobody_left, prepare
+from budge.audit.run import Prepared, info_of, nobody_left, prepare
 from budge.audit.storage import RECORD, tidy
 from budge.audit.streamed import MOST_PIECE, PieceRows, StreamedAudit, file_digest
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, OutputExistsError, Problem, StorageError, nearest
@@ -59,7 +59,7 @@ def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution
         raise InputError("the run would stand among the people", where="journal", got=str(folder), remedy="choose a folder beside that of the people")
     if (folder / RECORD).exists() and not (folder / JOURNAL).exists() and not execution.overwrite:
         raise OutputExistsError("holds a finished run", where=str(folder), remedy="choose another folder, or overwrite it")
-    work, info, notes = prepare_stream(people, model, im, design, execution)
+    work, info, made = prepare_stream(people, model, im, design, execution)
     with Journal.open(folder, {key: info[key] for key in IDENTITY}, overwrite=execution.overwrite) as log:
         done, open_ = _finished(log, folder, work, people, info)
         lost, ended, fresh = None, None, len(done) < len(people.parts)
@@ -68,14 +68,14 @@ def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution
         except (IncompleteError, ModelError) as error:
             lost = error
         done = {**open_, **done}
-        result, gone = _result(folder, work, people, info, notes, done, held), [part for k, part in enumerate(people.parts) if k not in done]
+        result, gone = _result(folder, work, people, info, made.notes, done, held), [part for k, part in enumerate(people.parts) if k not in done]
         if isinstance(lost, ModelError):
             raise with_result(lost, result)
         if lost is None and ended is not None and (gone or not _answers_still(folder, work, people, done)):
             lost = ended
         if lost is not None:
             raise _given_up(lost, gone, people, result)
-        result = _confirmed(folder, work, people, done, result, execution, fresh)
+        result = _confirmed(folder, work, people, done, result, execution, made if fresh else None)
         points = sum(m for m, _ in _points(result).values()), sum(lost for _, lost in _points(result).values())
         check_answered(points, result.design, [c for found in result.info["causes"].values() for c in found], result)
         if not log.complete or not (folder / RECORD).exists():
@@ -98,15 +98,20 @@ def _answers_still(folder: Path, work: PieceWork, people: People, done: Mapping[
 
 
 def _confirmed(
-    folder: Path, work: PieceWork, people: People, done: Mapping[int, Mapping[str, Any]], result: StreamedAudit, execution: Execution, fresh: bool
+    folder: Path, work: PieceWork, people: People, done: Mapping[int, Mapping[str, Any]], result: StreamedAudit, execution: Execution, made: Prepared | None
 ) -> StreamedAudit:  # fmt: skip
-    """Return the result if the models answer at the end as they did at the start; an error with it otherwise, or notes."""
+    """Return the result if the models answer at the end as they did at the start; an error with it otherwise, or notes.
+
+    `made` is what was asked about the first people, if anything was asked since.
+    """
     silent = [Problem(f"part {k}", cause, remedy="mend the model; with a journal, the same call asks again") for k in done for cause in done[k]["silent"]]
     other = None
-    if not silent and fresh and execution.check and len(done) > 1:
+    if not silent and made is not None and execution.check:
         try:
-            if not work.same(people.parts[0], done[0], _content(folder, work, 0, done[0])):
-                what = "the model answers otherwise than at the start: the first part, asked about again at the end, gave other answers"
+            probed = same_probe(result.info["probe"], probe_of(made, result.info))
+            if not probed or (len(done) > 1 and not work.same(people.parts[0], done[0], _content(folder, work, 0, done[0]))):
+                again = "the first part" if probed else "a few points"
+                what = f"the model answers otherwise than at the start: {again}, asked about again at the end, gave other answers"
                 other = Problem("model", what, remedy="fix its seed and its version; check='warn' keeps the result with a note")
         except IncompleteError as error:
             silent = list(error.problems)
@@ -119,8 +124,8 @@ def _confirmed(
 
 def prepare_stream(
     people: People, model: Any, im: InteractionModel, design: Design, execution: Execution
-) -> tuple[PieceWork, dict[str, Any], tuple[Problem, ...]]:
-    """Check models and design on the first people; return the work, what is known of the run, and notes."""
+) -> tuple[PieceWork, dict[str, Any], Prepared]:
+    """Check models and design on the first people; return the work, what is known of the run, and the audit of these people."""
     first = people.read(people.parts[0]).iloc[:FIRST]
     for column, _ in design.groups:
         if column not in first.columns:
@@ -142,7 +147,7 @@ def prepare_stream(
         "design": work.design.to_dict(), "people": len(people), "people_digest": people.digest, "parts": [part.rows for part in people.parts],
         "first_people": made.source.digest(), "labels": None if people.labelled or people.id is not None else list(people.start),
     }  # fmt: skip
-    return work, info, made.notes
+    return work, info, made
 
 
 def _given_up(error: IncompleteError, parts: list[Part], people: People, result: Any) -> IncompleteError:

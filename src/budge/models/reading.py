@@ -109,7 +109,7 @@ def as_array(answer: object, n: int | None = None) -> Array:
         except ValueError as error:
             raise ModelError("rows of the answer differ in length", where="answer", got=items) from error
     if items and {kind_of(item) for item in items} in ({"number"}, {"bool"}):
-        return _labels(np.asarray(items))
+        return _labels(np.asarray([item if type(item) in _PLAIN else _exact(item) for item in items]))
     outputs = np.empty(len(items), dtype=object)
     outputs[:] = [plain(item) for item in items]
     return _labels(outputs)
@@ -131,6 +131,8 @@ def _items(answer: list[Any] | tuple[Any, ...]) -> Iterator[Any]:
 
 def _labels(outputs: Array) -> Array:
     """Return outputs that are numbers, truth values, texts or missing, as values of these very types; raise an error for others."""
+    if outputs.dtype.kind == "f" and outputs.dtype.itemsize > 8:  # no file format keeps a long double
+        return outputs.astype(np.float64)
     if outputs.dtype.kind in "biufU":
         return outputs if outputs.dtype.isnative else outputs.astype(outputs.dtype.newbyteorder("="))
     if outputs.dtype.kind == "T":  # NumPy's texts of any length

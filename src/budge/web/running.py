@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from budge.audit.ask import ask_starts
 from budge.audit.counting import Counted
 from budge.audit.failing import Streak
 from budge.audit.result import Audit
 from budge.audit.run import finished, info_of, prepare, result_of
 from budge.errors import ModelError
 from budge.interaction import InteractionModel
+from budge.models.contained import kept_seeds
 from budge.web.question import Question
 
 __all__ = ["Pace", "Piece", "chosen_people", "predictions", "running"]
@@ -65,9 +67,11 @@ class Piece:
 
 
 def predictions(question: Question) -> dict[str, npt.NDArray[Any]]:
-    """Return what every model answers about the people as they are: it does not depend on the interaction model."""
+    """Return what every model answers about the people as they are, after a check of the models: it does not depend on the interaction model."""
     assert question.frame is not None
-    return {name: np.asarray(p.predict(question.frame)) for name, p in question.predictors.items()}
+    design = question.design(question.threshold)
+    with kept_seeds():
+        return ask_starts(question.predictors, question.frame, design.target, seed=design.seed, table=True, check=True)[0]
 
 
 def chosen_people(question: Question, before: Mapping[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[np.bool_]]:
@@ -89,14 +93,16 @@ def running(
 
     def result() -> Audit:
         found = result_of(made, info, counted)
-        return finished(made, found, True) if sum(len(part.people) for part in counted) == len(todo) else found
+        with kept_seeds():
+            return finished(made, found, True) if sum(len(part.people) for part in counted) == len(todo) else found
 
     done = 0
     while done < len(todo):
         go_on()
         at = time.perf_counter()
         some = todo[done : done + pace.block(BLOCK_SECONDS if done else FIRST_SECONDS, most)]
-        counted.append(work(made.block(some)))
+        with kept_seeds():
+            counted.append(work(made.block(some)))
         ModelError.raise_if(counted[-1].drift)
         streak.add(counted[-1])
         done += len(some)
