@@ -252,5 +252,18 @@ def test_panels_stand_side_by_side() -> None:
     assert len(both.to_matplotlib()) == 2
 
 
+def test_panels_stand_one_below_the_other() -> None:
+    one, two = everything("one"), everything("two")
+    both = Panels("both", (one, two), down=True)
+    places = [str(g.get("transform")) for g in ET.fromstring(str(both)).findall(f"{SVG}g")]
+    assert places[0] == "translate(0 0)"
+    assert places[1].startswith("translate(0 ")
+    assert float(places[1][12:-1]) == pytest.approx(one.height, abs=0.05)
+    assert (both.width, both.height) == (one.width, one.height + two.height)
+    pytest.importorskip("matplotlib", reason="matplotlib is in the extra `plot`")
+    high, low = (ax.get_position() for ax in both.to_matplotlib())
+    assert high.y0 > low.y1
+
+
 def test_clean_is_printable() -> None:
     assert clean("a\x1b[1m\nb") == "a\\x1b[1m b" == printable("a\x1b[1m b")

@@ -292,21 +292,29 @@ class Figure:
 
 @dataclass
 class Panels:
-    """Figures side by side, as one."""
+    """Figures as one: side by side, or one below the other (`down`), which narrow pages do not shrink."""
 
     title: str
     figures: tuple[Figure, ...]
     about: str = ""
+    down: bool = False
 
     @property
     def width(self) -> int:
         """Of all of them, in pixels."""
-        return sum(figure.width for figure in self.figures)
+        return (max if self.down else sum)(figure.width for figure in self.figures) if self.figures else 0
 
     @property
     def height(self) -> float:
-        """Of the tallest, in pixels."""
-        return max((figure.height for figure in self.figures), default=0)
+        """Of all of them, in pixels."""
+        return (sum if self.down else max)(figure.height for figure in self.figures) if self.figures else 0
+
+    def corners(self) -> list[Place]:
+        """Return where the upper left corner of each figure lies."""
+        return [
+            (0, sum(f.height for f in self.figures[:k])) if self.down else (sum(f.width for f in self.figures[:k]), 0)
+            for k in range(len(self.figures))
+        ]
 
     def svg(self, *, standalone: bool = True) -> str:
         """As SVG."""

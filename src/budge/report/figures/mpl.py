@@ -40,21 +40,18 @@ def picture(drawing: Figure | Panels) -> Any:
 
 
 def draw_panels(panels: Panels) -> list[Any]:
-    """The axes, side by side."""
+    """Return the axes of every figure, on one canvas."""
     mpl = _matplotlib()
     canvas = mpl.figure.Figure(figsize=(panels.width / _DPI, panels.height / _DPI), dpi=_DPI)
-    axes, x = [], 0
-    for figure in panels.figures:
-        axes.append(draw(figure, _room(canvas, figure, x, panels.width, panels.height)))
-        x += figure.width
-    return axes
+    places = zip(panels.figures, panels.corners())
+    return [draw(figure, _room(canvas, figure, x, y, panels.width, panels.height)) for figure, (x, y) in places]
 
 
-def _room(canvas: Any, figure: Figure, x: float, width: float, height: float) -> Any:
+def _room(canvas: Any, figure: Figure, x: float, y: float, width: float, height: float) -> Any:
     """Axes where the plane of the drawing lies."""
     wide = figure.width - figure.left - figure.right
     return canvas.add_axes(
-        ((x + figure.left) / width, 1 - (figure.top + figure.tall) / height, wide / width, figure.tall / height)
+        ((x + figure.left) / width, 1 - (y + figure.top + figure.tall) / height, wide / width, figure.tall / height)
     )
 
 
@@ -63,7 +60,7 @@ def draw(figure: Figure, ax: Any = None) -> Any:
     mpl = _matplotlib()
     if ax is None:
         canvas = mpl.figure.Figure(figsize=(figure.width / _DPI, figure.height / _DPI), dpi=_DPI)
-        ax = _room(canvas, figure, 0, figure.width, figure.height)
+        ax = _room(canvas, figure, 0, 0, figure.width, figure.height)
     if figure.log_x:
         ax.set_xscale("log")
         ax.minorticks_off()

@@ -224,10 +224,9 @@ def render(figure: Figure, *, standalone: bool = True) -> str:
 
 
 def render_panels(panels: Panels, *, standalone: bool = True) -> str:
-    """Several side by side."""
-    inner, x = [], 0
-    for figure in panels.figures:
-        inner += [f'<g transform="translate({x} 0)">', *_inner(figure, standalone=standalone), "</g>"]
-        x += figure.width
+    """Return several figures as one drawing."""
+    inner = []
+    for figure, (x, y) in zip(panels.figures, panels.corners()):
+        inner += [f'<g transform="translate({_n(x)} {_n(y)})">', *_inner(figure, standalone=standalone), "</g>"]
     about = panels.about or " ".join(f"{f.title}: {f.about}" for f in panels.figures if f.about)
     return _root(panels.title, about, panels.width, panels.height, inner, standalone=standalone)
