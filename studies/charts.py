@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +22,8 @@ WIDTH, TALL = 460, 230  # of a chart, in pixels
 
 
 def panels(*figures: Figure) -> str:
-    """Return charts side by side, as one SVG file."""
-    return str(Panels("; ".join(figure.title for figure in figures), figures))
+    """Return charts one below the other, as one SVG file: side by side they would shrink to nothing on a narrow page."""
+    return str(Panels("; ".join(figure.title for figure in figures), figures, down=True))
 
 
 def lines(
@@ -40,16 +41,16 @@ def lines(
     figure = Figure(title, x=(low, high), y=(0.0, y_max), x_label=x_label, y_label=y_label, width=WIDTH, tall=TALL, log_x=log_x)
     shares = tuple(y_max * v for v in SHARES)
     figure.tick("y", shares, share_names(shares))
-    figure.tick("x", _apart(figure, sorted({float(x) for x in every})) if log_x else round_ticks(low, high), grid=False)
+    figure.tick("x", _apart(figure, sorted({float(x) for x in every}), mark) if log_x else round_ticks(low, high), grid=False)
     if mark is not None:
         figure.line([(mark, 0.0), (mark, y_max)], colour="muted", dash="dashed", width=1.2, title=f"{mark:g}")
     if level is not None:
         figure.line([(low, level[1]), (high, level[1])], colour="ink", dash="dotted", width=1.4, title=f"{level[0]} = {level[1]:g}")
         figure.text(high, level[1], f"{level[0]} = {level[1]:g}", anchor="end", down=-9)
     names = list(curves)
-    looks = [
-        ("ink", "solid") if name == bold else (SERIES[k % len(SERIES)], DASHES[k % len(DASHES)]) for k, name in enumerate(names)
-    ]
+    coloured = [name for name in names if name != bold]  # the first of these has the colour of the first bar beside it
+    series = {name: (SERIES[k % len(SERIES)], DASHES[k % len(DASHES)]) for k, name in enumerate(coloured)}
+    looks = [series.get(name, ("ink", "solid")) for name in names]
     for name, (colour, dash) in zip(names, looks):
         xs, ys = curves[name]
         points = [(float(x), min(float(y), y_max)) for x, y in zip(xs, ys)]
@@ -61,13 +62,13 @@ def lines(
     return figure
 
 
-def _apart(figure: Figure, values: Sequence[float]) -> list[float]:
-    """Return the values that have room for their numbers."""
+def _apart(figure: Figure, values: Sequence[float], first: float | None = None) -> list[float]:
+    """Return the values that have room for their numbers, one of them before all others."""
     kept: list[float] = []
-    for value in values:
-        if not kept or figure.at(value, 0)[0] - figure.at(kept[-1], 0)[0] >= 26:
+    for value in [v for v in values if v == first] + [v for v in values if v != first]:
+        if all(abs(figure.at(value, 0)[0] - figure.at(other, 0)[0]) >= 26 for other in kept):
             kept.append(value)
-    return kept
+    return sorted(kept)
 
 
 def bars(title: str, y_label: str, groups: Sequence[str], series: Mapping[str, Sequence[float]], *, y_max: float = 1.0) -> Figure:
@@ -97,7 +98,8 @@ def sideways(
     ends = [*values.values(), *(v for pair in (spans or {}).values() for v in pair), 0.0]
     low, high = room_for(min(ends), max(max(ends), 1e-9))
     left = 24 + int(max(text_width(name) for name in values))  # no name is cut
-    figure = Figure(title, x=(low, high), y=(0.4, len(values) + 0.6), x_label=x_label, width=WIDTH + left - 76, tall=max(TALL, 22 * len(values)), left=left)
+    wide, tall = max(WIDTH, left + 260), max(TALL, 22 * len(values))
+    figure = Figure(title, x=(low, high), y=(0.4, len(values) + 0.6), x_label=x_label, width=wide, tall=tall, left=left)
     figure.tick("x", round_ticks(low, high, 4))
     figure.tick("y", [len(values) - k for k in range(len(values))], list(values), grid=False)
     figure.line([(0.0, figure.y[0]), (0.0, figure.y[1])], colour="muted", width=1.0)
@@ -117,11 +119,12 @@ def points(
 ) -> Figure:
     """Return clouds of points, y from 0 to 1, with a diamond and a name at some of them; far outliers to the left are counted in the note."""
     every = np.sort([float(x) for xs, _ in clouds.values() for x in xs])
-    first = float(np.quantile(every, 0.05))
-    low, high = room_for(first - (every[-1] - first), float(every[-1]))
+    low, high = room_for(float(np.quantile(every, 0.01)), float(every[-1]))
+    inside = every[every >= low]
+    aside = inside[int(np.argmax(np.diff(inside))) + 1]  # names end here: right of the widest gap between dots
     figure = Figure(title, x=(low, high), y=(0.0, 1.0), x_label=x_label, y_label=y_label, width=WIDTH, tall=TALL)
     figure.tick("y", SHARES, share_names(SHARES))
-    figure.tick("x", round_ticks(low, high, 4), grid=False)
+    figure.tick("x", round_ticks(low, high, 5), grid=False)
     outside = int((every < low).sum()) // len(clouds)
     figure.note = f"{outside} {'models lie' if outside > 1 else 'model lies'} further to the left." if outside else ""
     for k, (name, (xs, ys)) in reversed(list(enumerate(clouds.items()))):  # the first on top; larger dots show beneath it
@@ -129,7 +132,7 @@ def points(
             if x < low:
                 continue
             figure.point(x, y, colour=SERIES[k], size=2.2 + 1.2 * k, title=f"{name}: {x:g}, {percent(y)}")
-    aside = first - 10 * (high - low) / (WIDTH - figure.left - figure.right)  # ten pixels left of nearly all dots
+    aside -= 10 * (high - low) / (WIDTH - figure.left - figure.right)  # ten pixels
     for name, (x, y) in named.items():
         figure.line([(aside, y), (x, y)], colour="muted", width=1.0)
         figure.point(x, y, colour="ink", shape="diamond", size=5.0, title=f"{name}: {x:.3f}, {percent(y)}")
@@ -144,11 +147,16 @@ def pairs(title: str, columns: Mapping[str, Sequence[float]], most: int = 250) -
     names, size = list(columns), len(columns)
     values = [np.asarray(column, dtype=float) for column in columns.values()]
     ends = [(float(v.min()), float(v.max())) for v in values]
-    figure = Figure(title, x=(0.0, size), y=(0.0, size), width=620, tall=560, left=24, frame=False)
+    figure = Figure(title, x=(0.0, size), y=(0.0, size), width=520, tall=452, left=44, frame=False)
 
-    def inside(k: int, v: np.ndarray) -> np.ndarray:
+    def inside(k: int, v: Any) -> Any:
         return 0.08 + 0.84 * (v - ends[k][0]) / ((ends[k][1] - ends[k][0]) or 1.0)
 
+    numbers = [round_ticks(*ends[k], 3) for k in range(size)]
+    for k in range(size):
+        figure.tick("x", [k + inside(k, v) for v in numbers[k]], [f"{v:g}" for v in numbers[k]], grid=False)
+        if k:  # the first row has a histogram alone, whose heights are counts
+            figure.tick("y", [size - 1 - k + inside(k, v) for v in numbers[k]], [f"{v:g}" for v in numbers[k]], grid=False)
     for row, column in itertools.product(range(size), repeat=2):
         x0, y0 = float(column), float(size - 1 - row)
         figure.line([(x0, y0), (x0 + 1, y0), (x0 + 1, y0 + 1), (x0, y0 + 1), (x0, y0)], colour="faint", width=1.0)
@@ -158,14 +166,18 @@ def pairs(title: str, columns: Mapping[str, Sequence[float]], most: int = 250) -
             for count, low, high in zip(counts, edges, edges[1:]):
                 tall = 0.75 * count / counts.max()
                 figure.column(y0 + 0.05, y0 + 0.05 + tall, at=x0 + (low + high) / 2, thick=high - low, title=f"{names[row]}: {count}")
-            figure.text(x0 + 0.5, y0 + 0.9, f"{names[row]}: {ends[row][0]:g} to {ends[row][1]:g}", anchor="middle", bold=True)
+            figure.text(x0 + 0.5, y0 + 0.9, names[row], anchor="middle", bold=True)
         elif row > column:
+            for v in numbers[column]:
+                figure.line([(x0 + inside(column, v), y0), (x0 + inside(column, v), y0 + 1)], colour="faint", width=0.7)
+            for v in numbers[row]:
+                figure.line([(x0, y0 + inside(row, v)), (x0 + 1, y0 + inside(row, v))], colour="faint", width=0.7)
             for x, y in zip(inside(column, values[column][:most]), inside(row, values[row][:most])):
                 figure.point(x0 + x, y0 + y, size=1.6)
         else:
             r = float(np.corrcoef(values[row], values[column])[0, 1])
             figure.text(x0 + 0.5, y0 + 0.5, f"r = {r:+.2f}", anchor="middle", size=13)
     rows = len(values[0])
-    figure.note = f"Axes: the ranges on the diagonal. Dots: the first {min(most, rows)} of {rows:,}; histograms and r: all."
+    figure.note = f"Dots: the first {min(most, rows)} of {rows:,}; histograms (heights are counts) and r: all."
     figure.about = "; ".join(f"{a} and {b}" for a, b in itertools.combinations(names, 2))
     return figure

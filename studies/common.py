@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from budge.datasets import Dataset
 from budge.errors import StorageError
 from budge.interaction import InteractionModel
 
-__all__ = ["Reason", "Study", "compared", "limits", "markdown", "model", "percent", "source", "spec_file"]
+__all__ = ["Reason", "Study", "compared", "digest", "joined", "limits", "markdown", "model", "percent", "source", "spec_file"]
 
 HERE = Path(__file__).resolve().parent
 
@@ -49,6 +50,11 @@ def limits(im: InteractionModel) -> str:
     return ", ".join(f"{f.name} {f.bounds[0]:.10g} to {f.bounds[1]:.10g}" for f in wide if f.bounds is not None)
 
 
+def joined(im: InteractionModel) -> str:
+    """Return the parts that have several features, as the column of partitions in the paper's tables gives them."""
+    return "; ".join(" + ".join(part) for part in im.partition if len(part) > 1)
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Return a share as the paper prints it: 0.123 is 12.3%."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.{digits}f}%"
@@ -73,6 +79,14 @@ def markdown(table: pd.DataFrame) -> str:
 
     head = "| " + " | ".join(cell(c) for c in table.columns) + " |\n|" + "---|" * len(table.columns) + "\n"
     return head + "".join("| " + " | ".join(cell(v) for v in row) + " |\n" for row in table.itertuples(index=False))
+
+
+def digest(page: str, files: Mapping[str, str]) -> str:
+    """Return the SHA-256 of a page and the files beside it, which stands at the page's end: an edit by hand is found without a run."""
+    found = hashlib.sha256(page.encode())
+    for name in sorted(files):
+        found.update(f"\n{name}\n{files[name]}".encode())
+    return found.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -112,13 +126,19 @@ class Study:
             text += f"\n## Table: {name.replace('_', ' ')}\n\n{markdown(table)}"
         return text
 
-    def write(self, folder: Path) -> list[Path]:
-        """Write the page, every table as CSV and every figure as SVG; return the paths written."""
-        files = {f"{self.name}.md": self.page(), f"{self.name}.csv": self.comparison.to_csv(index=False)}
+    def files(self) -> dict[str, str]:
+        """Return the page with its digest, every table as CSV and every figure as SVG, by the names of their files."""
+        files = {f"{self.name}.csv": self.comparison.to_csv(index=False)}
         files |= {
             f"{self.name}_{name}.csv": table.to_csv(index=False, float_format="%.6g") for name, table in self.tables.items()
         }
         files |= {f"{self.name}_{name}.svg": text for name, text in self.figures.items()}
+        page = self.page()
+        return {f"{self.name}.md": f"{page}\n<!-- made by the command above; SHA-256 of this page and its files: {digest(page, files)} -->\n", **files}
+
+    def write(self, folder: Path) -> list[Path]:
+        """Write the page, every table as CSV and every figure as SVG; return the paths written."""
+        files = self.files()
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, text in files.items():

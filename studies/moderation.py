@@ -69,8 +69,8 @@ def run(*, quick: bool = False) -> Study:
 DATA = ("100 messages written for this study, in `budge.llm` (MIT); the classifier is that of the package alt-profanity-check (MIT)",)
 ABOUT = """
 A moderation classifier (`alt-profanity-check`, a linear model on words) flags a message when its probability is at least 0.5.
-Of 100 messages of ours, mild ones, those that it flags are rewritten at random, as people do who mistype or want to pass, and
-the classifier is run again. For each message ρ is the share of its rewrites that pass; for each interaction the table has the
+One hundred mild messages were written for this study. Those that it flags are rewritten at random, as by people who mistype or
+who want to pass, and the classifier is run again. For each message ρ is the share of its rewrites that pass; for each interaction the table has the
 mean of ρ over these messages with an exact 95 % interval, and, where all rewrites can be listed, its exact value. A message is
 "above" where it is shown that more than a tenth of its rewrites pass, and "below" where it is shown that fewer do.
 """
@@ -174,10 +174,12 @@ def comparison(numbers: dict[str, Any], rows: pd.DataFrame) -> pd.DataFrame:
         [
             ("messages flagged, as they stand", "–", f"{numbers['flagged']} of {numbers['messages']}", ""),
             (f"share of flagged messages that {FEW} let through", "–", interval(FEW), "1 to 3 words with one slip each; mean over these messages"),
-            ("the same, were these a random sample of messages", "–", told(numbers["population"]), "they are not: they were written for this; bounded mean"),
+            ("the same, were these a random sample of messages", "–", told(numbers["population"]),
+             "they are no random sample, since they were written for this; interval of a bounded mean"),
             ("flagged messages of which more than 10% of rewrites pass", "–", f"{few['above']} of {few['messages']}", "each shown at 5%"),
             ("flagged messages of which less than 10% of rewrites pass", "–", f"{few['below']} of {few['messages']}", "each shown at 5%"),
-            ("flagged messages with some rewrite that passes", "–", f"{few['some_rewrite_passes']} of {few['messages']}", "each asked again"),
+            ("flagged messages with some rewrite that passes", "–", f"{few['some_rewrite_passes']} of {few['messages']}",
+             "the classifier was run again on each"),
             ("a witness", "–", example, ""),
             *((f"share let through: {name}", "–", interval(name), luck(name)) for name in by.index if name != FEW),
             (f"friendly messages that {FEW} get flagged", "–", told(numbers["friendly_flagged"]), ""),
@@ -189,4 +191,4 @@ def figure(rows: pd.DataFrame) -> str:
     """The share let through, interaction by interaction."""
     values = {str(r["interaction"]): float(r["let_through"]) for r in rows.to_dict("records")}
     spans = {str(r["interaction"]): (float(r["low"]), float(r["high"])) for r in rows.to_dict("records")}
-    return panels(sideways("Flagged messages let through", "share of rewrites that pass, mean over messages", values, spans))
+    return panels(sideways("Flagged messages let through", "mean share of rewrites that pass", values, spans))

@@ -17,7 +17,7 @@ from budge.models import as_predictor
 from budge.stress import Ablation, ablate
 
 from .charts import lines, panels, sideways
-from .common import Reason, Study, compared, limits, model, percent, source
+from .common import Reason, Study, compared, joined, limits, model, percent, source
 
 TITLE = "Recidivism: predictions that a cleared record does not change"
 THRESHOLD, ALPHA, SEED = 0.1, 0.05, 0
@@ -38,6 +38,11 @@ PRINTED = {
            "n_clf_pos": ("8642", "2206"), "n_clf_neg": ("14878", "3674")},
 }  # fmt: skip
 DEFENDANTS, FIXED = 29_400, 5_084
+JOINED = (
+    "prior_arrests=1 + prior_arrests>=2 + prior_arrests>=5 + no_prior_arrests + time_served<=1_year + time_served_g_1_year + time_served_g_2_years + "
+    "time_served_g_5_years + prior_arrests_for_misdemeanor + prior_arrests_for_felony + prior_arrests_for_general_violence + any_prior_prb_or_fine; "
+    "age_<_16 + age_16_to_19 + age_19_to_23 + age_23_to_27 + age_27_to_30 + age_30_to_35 + age_35_to_40 + age_40_to_45 + age_>_45"
+)
 
 ABOUT = """
 A defendant who is predicted to recidivate is *precluded* where hardly anything that they can do (responsiveness below τ = 0.1), up to clearing their record
@@ -294,7 +299,7 @@ def figure(ablation: Ablation, most: int = 10) -> str:
         after = ablation.cdf(name)
         curves[label[name]] = (list(after["rho"]), list(after["share"]))
     return panels(
-        sideways("Gain in responsiveness", "mean gain among those precluded; (I) immutability", gains, spans),
+        sideways("Gain in responsiveness of those precluded", "mean gain; (I): immutability", gains, spans),
         lines("Responsiveness after each relaxation", "responsiveness ρ", "share of people", curves, stairs=True, bold="before"),
     )
 
@@ -306,6 +311,8 @@ def explained(numbers: dict[str, Any], found: Found, beside: Found | None, other
     why = missing.get(found.data.name, "rearrest_NY is restricted, and the figure depends on data that is not public")
     named = "the paper's caption and text name different features; the text ranks them by a 'mean max responsiveness' that it does not define"
     majority = [n // 2 for n in rows]
+    other = {"rearrest_ny": "another number of rows", "rearrest_ny_simulated": "simulated rows"}.get(found.data.name, "other data")
+    here = [len(sample) for sample in split(found.data)]
     both = [int(n) for n in PRINTED["LR"]["n"]]
     return {
         "data": Reason(
@@ -315,6 +322,10 @@ def explained(numbers: dict[str, Any], found: Found, beside: Found | None, other
                 f"{one.data.name}: fixed {percent(at['share_of_all'])} of all and {percent(at['share_of_predicted'])} of those predicted, test AUC {auc:.3f}"
                 for one in others for at, auc in [(one.at(MAIN), one.quality.set_index(["model", "sample"]).loc[(MAIN, "test"), "AUC"])]
             ),
+        ),
+        "size": Reason(
+            f"{other}; the shares of the two samples are the paper's", "the training sample as a share of the rows",
+            f"{percent(both[0] / sum(both))} of {sum(both):,} in the paper, {percent(here[0] / sum(here))} of {sum(here):,} here",
         ),
         "of_all": Reason(
             "17.3% is a share of all defendants, though the text has 'of those predicted to recidivate'; it does not state of which model",
@@ -357,8 +368,9 @@ def comparison(numbers: dict[str, Any], found: Found, part: Found, beside: Found
         ("people with fixed predictions in the ablation", "5084", str(numbers["precluded"]), "data"),
         ("what releases fixed predictions (mean gain)", said, found.drivers(), "columns"),
         ("relaxations with a gain above zero", "–", str(len(numbers["drivers"])), ""),
-        ("defendants", "29400", str(numbers["people"]), "data"), ("features", "14, 20, 29", str(numbers["features"]), "features"),
+        ("defendants", "29400", str(numbers["people"]), "size"), ("features", "14, 20, 29", str(numbers["features"]), "features"),
         ("parts of the model of the restricted data (numbers 0 to 9 in the table)", "10", str(len(restricted.partition)), ""),
+        ("parts with several features, of the model of the restricted data", JOINED, joined(restricted), ""),
         ("joint constraints of the model of the restricted data", "13", str(len(restricted.constraints)), ""),
         ("features of the model of the restricted data", "29", str(len(restricted.features)), ""),
         ("parts with one feature, of the model of the restricted data (a guess at its eight 'separable constraints', which it does not list)", "8",
@@ -375,7 +387,7 @@ def comparison(numbers: dict[str, Any], found: Found, part: Found, beside: Found
             for sample, value in zip(("train", "test"), values):
                 here = quality.loc[(name, sample), word]
                 shown = {"ECE": percent(round(here, 1)), "error": percent(here)}.get(word, str(int(here)) if word.startswith("n") else f"{here:.3f}")
-                why = "data" if name == "LR" else "rows" if word.startswith("n") else "forest"
+                why = ("size" if word == "n" else "data") if name == "LR" else "rows" if word.startswith("n") else "forest"
                 rows.append((f"{word}, {name}, {sample}", value, shown, why))
     return compared(rows, reasons)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 
 from budge import llm, plan, stats
 
+from .charts import WIDTH
 from .common import Reason, Study, compared, percent
 
 TITLE = "Language models: a safe model that rephrasing makes unsafe"
@@ -98,7 +100,7 @@ def run(*, quick: bool = False, path: str | Path | None = None) -> Study:
     numbers = {"tried": found, "tests": result.to_dict(), "plan": calls.to_dict(), "OLMo against Llama": between.to_dict("records")}
     if mine is not None:
         tables["your_answers"], numbers["yours"] = mine.table, mine.to_dict()
-    figures = {"rates": str(result.plot()), "power": str(curve.plot())}
+    figures = {"rates": str(replace(result.plot(), width=WIDTH)), "power": str(replace(curve.plot(), width=WIDTH))}
     shown_rows = compared(rows, reasons)
     origins, options = (DATA, "") if path is None else ((*DATA, "the answers of your own run"), " --data RUN")
     return Study("sorrybench", TITLE, ABOUT, shown_rows, tables, figures, numbers, quick, origins, reasons, options=options)

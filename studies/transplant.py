@@ -19,7 +19,7 @@ from budge.stress import sensitivity
 from budge.targets import lower_than_before
 
 from .charts import bars, pairs, panels
-from .common import Reason, Study, compared, limits, model, percent, source
+from .common import Reason, Study, compared, joined, limits, model, percent, source
 
 TITLE = "Organ transplants: a score that rises with cancer"
 THRESHOLD, ALPHA, PRINTED_N = 0.01, 0.05, 30
@@ -29,7 +29,9 @@ MEMBERS = {
     "causal effects": "transplant_causal",
 }
 AGES, SEXES = ("under 40", "40 to 59", "60 and over"), ("men", "women")
-SEED, COHORTS, DRAWS = 0, 6, 2000
+#: The groups in the words of the text, which leave out patients of 39 and of 60: name, years from and to.
+WORDED = {"under 39": (0, 38), "over 60": (61, 200)}
+SEED, COHORTS, DRAWS, REDRAWN = 0, 6, 2000, 4  # the last: seeds of the draws, of which the first leads
 #: Of bilirubin, sodium, INR and creatinine: the printed correlations of their noise, and centre and spread of what it moves.
 LABS = ("rbilirubin_tbs", "rsodium_tbs", "rinr_tbs", "rcreatinine_tbs")
 CORRELATIONS = {(0, 1): 0.447, (0, 2): 0.320, (0, 3): -0.257, (1, 2): 0.370, (1, 3): -0.043, (2, 3): -0.091}
@@ -38,6 +40,9 @@ EQUATIONS = {
     "rbilirubin_tbs": "exp(0.5 * latent.bilirubin + 3.5)", "rsodium_tbs": "5 * latent.sodium + 137",
     "rinr_tbs": "exp(0.3 * latent.inr - 0.2) + 0.8", "rcreatinine_tbs": "exp(0.4 * latent.creatinine + 4.2)",
 }  # fmt: skip
+JOINED = (
+    "rdisease_primary_tbs + rtumour_number_tbs + rmax_tumour_size_tbs; rbilirubin_tbs + rinr_tbs + rcreatinine_tbs + rsodium_tbs"
+)
 BOUNDS = (
     "rregistration_tbs 1 to 7, rwaiting_time_tbs 0 to 3650, rage_tbs 30 to 80, rdisease_primary_tbs 1 to 9, rdisease_secondary_tbs 1 to 9, "
     "rdisease_tertiary_tbs 1 to 9, rbilirubin_tbs 15 to 200, rinr_tbs 0.9 to 2.4, rcreatinine_tbs 45 to 200, rsodium_tbs 125 to 145, "
@@ -54,12 +59,14 @@ of the ways to get cancer are shown to violate monotonicity at α = 0.05 (with n
 calls *certify*. The paper's text states two other things. It tests that responsiveness, with need *lower* as the target, is *below* τ: with 30 draws that
 cannot be shown for anybody. And it counts a patient where *at least one* model shows it, after Holm's correction: that gives other rates. Both are rows below.
 
+**Ages** are printed as under 39, 40 to 59 and over 60, which leaves out patients of 39 and of 60. The study takes under 40 and 60 and over; the text's
+words have rows of their own.
+
 **Random effects** are printed twice. The equations of the appendix multiply or shift each laboratory value by itself; the study follows them. The text before
 them says that the structural model of the cohort, which ties the four values, simulates the random effects too. That reading has the printed number of parts
 and gives other rates; it has rows of its own.
 
-**How firm the ranges are**: INR is rounded to two digits, so that every processor draws the same points. Rounding changes the draws. With three, five or six
-digits, which were tried, the means hold, but single cohorts leave the ranges below: 67.4 % and 68.7 % of patients of 60 and older, 100.0 % under 40.
+**How firm the ranges are**: each range below is that of one seed of the draws. The table of draws has the same six cohorts with other seeds.
 """
 
 
@@ -72,6 +79,7 @@ def run(*, quick: bool = False) -> Study:
     redrawn = structural(family["random effects"])
     violating = [shown(need, cohort.X, family) for cohort in cohorts]
     people = pd.concat(violating, ignore_index=True)
+    again = {k: violating if k == SEED else [shown(need, cohort.X, family, seed=k) for cohort in cohorts] for k in range(2 if quick else REDRAWN)}
     other = pd.concat([shown(need, cohort.X, {**family, "random effects": redrawn}) for cohort in cohorts], ignore_index=True)
     patients = pd.concat([cohort.X for cohort in cohorts], ignore_index=True)
     first = cohorts[0].X
@@ -81,8 +89,9 @@ def run(*, quick: bool = False) -> Study:
     enough = sensitivity(need, first, family, n=several, design=Design(purpose="enough draws"), execution=Execution(check=False), **claim)
     flagged = violating[0].assign(flagged=enough.people["flag"].to_numpy())
     by_cohort = pd.DataFrame([{"cohort": k, **counted(rows), **shares(rows, "violates")} for k, rows in enumerate(violating)])
+    draws = pd.DataFrame([{"seed": k, "cohort": c, **shares(rows, "violates")} for k, found in again.items() for c, rows in enumerate(found)])
     numbers: dict[str, Any] = {
-        "default": {name: round(float(default[name]), 3) for name in ("need", "utility", "tbs")},
+        "draws": draws.to_dict("records"), "default": {name: round(float(default[name]), 3) for name in ("need", "utility", "tbs")},
         "n": {"printed": PRINTED_N, "one model": alone, "three models, Holm": several}, "people": len(first), "features": first.shape[1],
         "by_age": shares(people, "violates"), "cohorts": by_cohort.to_dict("records"), "some_by_age": shares(people, "some"),
         "alone": {name: float(people.loc[people["age"] == "40 to 59", name].mean()) for name in family}, "under_40": int((people["age"] == "under 40").sum()),
@@ -92,8 +101,10 @@ def run(*, quick: bool = False) -> Study:
         "least_group": next(n for n in range(2, 2000) if round(100 * (n - 1) / n, 1) == 99.9), "effects": correlation(first, family["random effects"]),
         "structural": {
             "by_age": shares(other, "violates"), "alone": shares(other, "random effects"), "parts": len(redrawn.partition),
+            "joined": joined(redrawn),
             "correlation": correlation(first, redrawn),
         },
+        "worded": {name: worded(violating, *years) for name, years in WORDED.items()}, "joined": joined(family["random effects"]),
         "cohort": described(patients), "drawn": drawn(patients, family), "bounds": limits(family["random effects"]),
         "if_then": sum(c.kind == "if_then" for c in family["random effects"].constraints),
     }  # fmt: skip
@@ -105,10 +116,17 @@ def run(*, quick: bool = False) -> Study:
             "bilirubin": first["rbilirubin_tbs"], "sodium": first["rsodium_tbs"], "INR": first["rinr_tbs"], "creatinine": first["rcreatinine_tbs"],
         })),
     }  # fmt: skip
+    shown_tables = {"cohorts": by_cohort, "draws": draws, "groups": grouped(people, tuple(family))}
     return Study(
-        "transplant", TITLE, ABOUT, comparison(numbers, reasons), {"cohorts": by_cohort, "groups": grouped(people, tuple(family))}, figures, numbers, quick,
-        (source(cohorts[0]), f"the score's tables: {SOURCES['tbs_betas'].origin} ({SOURCES['tbs_betas'].licence})"), reasons,
+        "transplant", TITLE, ABOUT, comparison(numbers, reasons), shown_tables, figures, numbers, quick,
+        (source(cohorts[0]), f"the score's tables: {SOURCES['tbs_betas'].origin} ({SOURCES['tbs_betas'].licence})"), reasons, noted(draws),
     )  # fmt: skip
+
+
+def noted(draws: pd.DataFrame) -> str:
+    """Return what stands above the table: how far single cohorts go with all seeds of the draws."""
+    ranges = ", ".join(f"{percent(draws[age].min())} to {percent(draws[age].max())} ({age})" for age in AGES)
+    return f"With {draws['seed'].nunique()} seeds of the draws instead of one, the rates of single cohorts go from {ranges}."
 
 
 def predictor(tables: datasets.TbsTables) -> Any:
@@ -120,14 +138,15 @@ def _need(table: pd.DataFrame, *, tables: datasets.TbsTables) -> np.ndarray:
     return datasets.transplant_benefit_score(table, tables=tables)["need"].to_numpy()
 
 
-def shown(need: Any, cohort: pd.DataFrame, family: dict[str, Any]) -> pd.DataFrame:
+def shown(need: Any, cohort: pd.DataFrame, family: dict[str, Any], *, seed: int = SEED) -> pd.DataFrame:
     """Return one row per patient: age group, sex, and whether violations above τ are shown, under all models, some, and each."""
     found = sensitivity(
-        need, cohort, family, target=~lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, claim="above", n=PRINTED_N, seed=SEED, population="all",
+        need, cohort, family, target=~lower_than_before(), threshold=THRESHOLD, alpha=ALPHA, claim="above", n=PRINTED_N, seed=seed, population="all",
         method="sample", harm="above", execution=Execution(check=False),
     )  # fmt: skip
     ages = np.digitize(cohort["rage_tbs"].to_numpy(), [40, 60])
     rows = pd.DataFrame({"age": [AGES[k] for k in ages], "sex": np.where(cohort["rgender_tbs"] == 0, *SEXES)})
+    rows["years"] = cohort["rage_tbs"].to_numpy()
     rows["violates"], rows["some"] = found.people["certify"].to_numpy(), found.people["flag"].to_numpy()
     for name in family:
         rows[name] = (found.of(name)["verdict"] == "above").to_numpy()
@@ -217,6 +236,13 @@ def shares(rows: pd.DataFrame, column: str) -> dict[str, float]:
     return {age: float(rows.loc[rows["age"] == age, column].mean()) for age in AGES}
 
 
+def worded(cohorts: list[pd.DataFrame], low: int, high: int) -> dict[str, float]:
+    """Return the share of patients of these ages who count as violating, in all cohorts together, at least and at most, and how many there are in one."""
+    parts = [rows.loc[rows["years"].between(low, high), "violates"] for rows in cohorts]
+    each, every = [float(part.mean()) for part in parts], pd.concat(parts)
+    return {"share": float(every.mean()), "least": min(each), "most": max(each), "patients": len(every) / len(parts)}
+
+
 def counted(rows: pd.DataFrame) -> dict[str, int]:
     """Return the patients per age group."""
     return {f"patients {age}": int((rows["age"] == age).sum()) for age in AGES}
@@ -247,15 +273,17 @@ def explained(numbers: dict[str, Any]) -> dict[str, Reason]:
     ranges = "; ".join(f"{age}: {_range(numbers, age)}" for age in AGES)
     group = numbers["under_40"] / runs
     nearest = percent((group - 1) / group)
+    few = numbers["worded"]["under 39"]
     printed, redrawn, cohort = numbers["printed"], numbers["structural"], numbers["cohort"]
     worst = max(abs(a - b) for a, b in zip(cohort["correlations"].values(), CORRELATIONS.values()))
     return {
-        "cohort": Reason("another cohort; the printed rate is one draw", f"{runs} cohorts of {numbers['people']}, other seeds", ranges),
+        "cohort": Reason("another cohort; the printed rate is one draw", f"{runs} cohorts of {numbers['people']}, other seeds",
+                         f"{ranges}; over 60: {_least_most(numbers['worded']['over 60'])} in {runs} cohorts"),
         "share": Reason(
-            f"no count of about {group:.0f} people gives 99.9 %; why the rate is not the nearest possible, {nearest}, is not explained",
-            f"the shares that are possible among the patients under 40, and the rates of {runs} cohorts",
-            f"{group:.0f} of {numbers['people']} are under 40: {nearest} or 100.0%; 99.9% needs at least {numbers['least_group']} people; "
-            f"{_range(numbers, AGES[0])}",
+            "no count of so few people gives 99.9 %; in these cohorts the nearest that one does, 100.0%, comes out under 39, as the text has it, not under 40",
+            f"the shares that are possible among these patients, and the rates of {runs} cohorts",
+            f"{group:.0f} of {numbers['people']} are under 40: {nearest} or 100.0%, and {_range(numbers, AGES[0])}; {few['patients']:.0f} are under 39: "
+            f"{percent(1 - 1 / few['patients'])} or 100.0%, and {_least_most(few)}; 99.9% needs at least {numbers['least_group']} people",
         ),
         "words": Reason("the paper prints words", f"the models one by one, patients of 40 to 59, {runs} cohorts",
                         ", ".join(f"{name} {percent(v)}" for name, v in numbers["alone"].items())),
@@ -295,9 +323,12 @@ def comparison(numbers: dict[str, Any], reasons: dict[str, Reason]) -> pd.DataFr
     ranges = ("30 to 80", "30 to 40", "3.5 to 5.0", "15 to 200", "125 to 145", "0.9 to 2.4", "45 to 200")
     effects = ("1.1 to 1.5", "0.1 to 0.3", "2 to 5", "100 to 1000", "0.3", "1.2 to 1.8", "0.4")
     printed = dict(zip(AGES, ("99.9%", "12%", "74%")))
+    runs = len(numbers["cohorts"])
     words = {name: "around 10%" if name == "random effects" else "over 50%" for name in MEMBERS}
     rows = [
         *((f"violations, {age}", printed[age], f"{percent(ages[age])} ({_range(numbers, age)})", "share" if age == AGES[0] else "cohort") for age in AGES),
+        *((f"violations, {name}, as the text has it (40 to 59 is as above)", printed[age], f"{percent(at['share'])} ({_least_most(at)} in {runs} cohorts)", why)
+          for (name, at), age, why in zip(numbers["worded"].items(), (AGES[0], AGES[2]), ("share", "cohort"))),
         *((f"violations, 40 to 59, {name} alone", words[name], percent(numbers["alone"][name]), "words") for name in MEMBERS),
         ("patients", "1000", str(numbers["people"]), "cohort"), ("draws per patient", "30", str(n["printed"]), ""),
         ("features", "32", str(numbers["features"]), "table"), ("parts of the interaction models", "25", ", ".join(map(str, parts.values())), "parts"),
@@ -309,6 +340,8 @@ def comparison(numbers: dict[str, Any], reasons: dict[str, Reason]) -> pd.DataFr
         ("violations, 40 to 59, random effects by the structural model alone", "around 10%", percent(other["alone"][AGES[1]]), "structural"),
         *((f"violations under at least one model (Holm), {age}", printed[age], percent(numbers["some_by_age"][age]), "some") for age in AGES),
         *((f"flagged, {age}, n = {several}", printed[age], percent(numbers["flagged_by_age"][age]), "enough") for age in AGES),
+        ("parts with several features, of the table: printed equations", JOINED, numbers["joined"], "parts"),
+        ("parts with several features, of the table: structural model", JOINED, other["joined"], "parts"),
         ("interaction models", "3", str(len(MEMBERS)), ""), ("threshold τ, level α", "0.01, 0.05", f"{THRESHOLD}, {ALPHA}", ""),
         ("if-then rules of the interaction models", "2", str(numbers["if_then"]), ""),
         ("bounds of the features that are not binary", BOUNDS, numbers["bounds"], ""),
@@ -327,6 +360,10 @@ def comparison(numbers: dict[str, Any], reasons: dict[str, Reason]) -> pd.DataFr
 def _range(numbers: dict[str, Any], age: str) -> str:
     found = [row[age] for row in numbers["cohorts"]]
     return f"{percent(min(found))} to {percent(max(found))} in {len(found)} cohorts"
+
+
+def _least_most(found: dict[str, float]) -> str:
+    return f"{percent(found['least'])} to {percent(found['most'])}"
 
 
 def _span(values: list[float], like: str) -> str:

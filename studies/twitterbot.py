@@ -15,13 +15,17 @@ from budge.interaction import InteractionModel
 from budge.stress import convex
 
 from .charts import bars, panels, points
-from .common import Reason, Study, compared, limits, model, percent, source
+from .common import Reason, Study, compared, joined, limits, model, percent, source
 from .elastic import ALPHA, SEED, THRESHOLD, Pool, aucs, audited, ball, counts, fit, gameable
 
 TITLE = "Twitter bots: a detector that cannot be gamed"
 LIMIT, ROUNDS, SPLITS, HUMAN = 0.10, 1500, 4, 1
 MANUAL_SPLITS, COARSE = 40, (6, 300)  # of the follower dummies alone; steps of the grid and rounds of a coarse pool
 BOUNDS = "num_tweets 0 to 35000, urls_count 0 to 13013, num_retweets 0 to 3000, num_replies 0 to 6991, follower_friend_ratio 0 to 13364332.2"
+JOINED = (
+    "followers>=1k + followers>=100k + followers>=1M + followers>=10M; num_tweets + no_tweets + urls_count; num_retweets + no_retweets; "
+    "num_replies + no_replies"
+)
 WIDTHS = (0.5, 0.6, 0.7, 1.0)  # of the box, in standard deviations
 COUNTS = ("num_tweets", "num_retweets", "num_replies")
 STEP = 400  # fitted: the paper's table has no limit on counts per step
@@ -99,9 +103,10 @@ def run(*, quick: bool = False) -> Study:
             for k, f in enumerate(found) for sample in SAMPLES
         ],
         "coarse": float(coarse.at("Baseline")["actual"]), "limited": float(limited.gaming["exact"].max()), "moved": float(moved.at("Baseline")["actual"]),
-        "listed": float(validated(coarse, data, at_least(printed_model)).max()), "single": {name: int((data.X[name] == 1).sum()) for name in COUNTS},
+        "most": float(printed.gaming["exact"].max()), "listed": float(validated(coarse, data, at_least(printed_model)).max()),
+        "single": {name: int((data.X[name] == 1).sum()) for name in COUNTS},
         "holds": [holds(f) for f in found], "manual": manual(data, followers, steps, rounds, 4 if quick else MANUAL_SPLITS),
-        "kinds": [c.kind for c in printed_model.constraints], **worded(printed_model), "bounds": limits(table),
+        "kinds": [c.kind for c in printed_model.constraints], **worded(printed_model), "joined": joined(printed_model), "bounds": limits(table),
         "followers": ", ".join(re.findall(r"followers>=(\w+)", " ".join(data.X.columns))),
         "ages": ", ".join(re.findall(r"age_of_account>=(\d+)", " ".join(data.X.columns))),
         "widths": widths, "width_deltas": {width: behind(first, data, passed) for width, passed in boxes.items()},
@@ -354,6 +359,7 @@ def comparison(numbers: dict[str, Any], first: Chosen, printed: Chosen, reasons:
         ("accounts", "3431", str(numbers["accounts"]), ""), ("features (text)", "19", str(numbers["features"]), "table"),
         ("features (interaction model)", "20", str(numbers["features"]), ""),
         ("parts (distinct numbers in the table; they go up to 15, and 9, 13 and 14 are not there)", "13", str(numbers["parts"]), ""),
+        ("parts with several features, of the table", JOINED, numbers["joined"], ""),
         ("joint constraints in the list: if-then, directional linkage", "3, 1", ", ".join(str(kinds.count(k)) for k in ("if_then", "directional_linkage")), ""),
         ("joint constraints that the table numbers (the followers' thermometer is not in the list)", "5", str(len(kinds)), ""),
         ("count of an active account, in the three if-then rules", "> 1", numbers["active"], "list"),
@@ -378,6 +384,7 @@ def comparison(numbers: dict[str, Any], first: Chosen, printed: Chosen, reasons:
                 (f"{reading}, {name}: test AUC", auc, f"{at['auc']:.3f}", shift),
                 (f"{reading}, {name}: Δ", delta, f"{base - at['auc']:.3f}" if name != "Baseline" else "–", less),
             ]  # fmt: skip
+    rows.append(("as printed: gaming of the most gameable of all models (valid)", "–", percent(numbers["most"]), ""))
     for name, columns in PRINTED_LONG.items():
         for word, column, values in zip(("reported", "actual", "AUC"), ("reported", "actual", "auc"), columns):
             for sample, value in zip(SAMPLES, values):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import shutil
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +16,7 @@ import pandas as pd
 import pytest
 
 from budge import datasets
-from budge.cli.study import STUDIES
+from budge.cli.study import STUDIES, load
 
 Program = Callable[[str], ModuleType]
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "studies"
@@ -59,6 +61,37 @@ def test_the_tables_of_a_page_are_its_csv_files(name: str) -> None:
         assert len(rows) == len(kept) + 2, file
         differ = [(a, b) for row, line in zip(rows[2:], kept.to_numpy().tolist()) for a, b in zip(row, line) if not same(a, b)]
         assert not differ, file
+
+
+def sealed(folder: Path, name: str) -> tuple[str, str]:
+    """Return the digest at the end of a page, and that of the page and its files as they are."""
+    page, _, end = (folder / f"{name}.md").read_text(encoding="utf-8").rpartition("\n<!-- made by the command above; ")
+    files = [folder / f"{name}.csv", *folder.glob(f"{name}_*")]
+    load("overview")  # makes the package of the programs known
+    digest = importlib.import_module("budge.studies.common").digest
+    found: Any = re.fullmatch(r"SHA-256 of this page and its files: (\w+) -->\n", end)
+    return found[1], digest(page, {f.name: f.read_text(encoding="utf-8") for f in files})
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_no_file_was_edited_by_hand(name: str) -> None:
+    kept, found = sealed(DOCS, name)
+    assert kept == found, f"budge study {name} --out docs/studies"
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_number_edited_by_hand_would_be_found(name: str, tmp_path: Path) -> None:
+    """Each number of the column `here`, changed alike in the page and in its table."""
+    shutil.copytree(DOCS, tmp_path / "docs")
+    table, page = tmp_path / "docs" / f"{name}.csv", tmp_path / "docs" / f"{name}.md"
+    texts = table.read_text(encoding="utf-8"), page.read_text(encoding="utf-8")
+    numbers = {m for cell in csv(name)["here"] for m in re.findall(r"\d+(?:\.\d+)?", cell)}
+    assert len(numbers) >= 5
+    for number in numbers:
+        for file, text in zip((table, page), texts):
+            file.write_text(text.replace(number, f"{number[:-1]}{(int(number[-1]) + 1) % 10}", 1), encoding="utf-8")
+        kept, found = sealed(tmp_path / "docs", name)
+        assert kept != found, number
 
 
 def upright(name: str, wanted: list[tuple[str, float]]) -> None:
@@ -239,8 +272,6 @@ def test_moderation_recomputed(program: Program) -> None:
 
 def test_a_changed_figure_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bar drawn ten pixels too high, with the right title, is an error."""
-    import shutil
-
     shutil.copytree(DOCS, tmp_path / "docs")
     monkeypatch.setitem(globals(), "DOCS", tmp_path / "docs")
     file = tmp_path / "docs" / "twitterbot_procedures.svg"

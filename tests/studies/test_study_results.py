@@ -58,6 +58,23 @@ def test_the_authors_split_and_search_give_the_printed_model_table(quick: Run) -
     assert study.numbers["chosen"]["booster"] == "gblinear", "the model that the paper calls XGBoost is linear"
     assert here(study, "n_clf_pos, LR, train") == "738", "scaled twice"
     assert study.numbers["once"] == pytest.approx(612, abs=2), "scaled once"
+    wrong = study.numbers["wrong"]
+    assert sum(wrong.values()) == 46, "23 % of 200"
+    assert (140 + wrong["positive"] - wrong["negative"], 140 + wrong["negative"] - wrong["positive"]) == (160, 120), "the printed count, exchanged"
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [
+        ("german", "parts with several features, of the table"),
+        ("twitterbot", "parts with several features, of the table"),
+        ("recidivism", "parts with several features, of the model of the restricted data"),
+        ("transplant", "parts with several features, of the table: structural model"),
+    ],
+)
+def test_the_partition_is_that_of_the_papers_table(quick: Run, name: str, row: str) -> None:
+    at = quick(name).comparison.set_index("figure").loc[row]
+    assert at["here"] == at["paper"] != ""
 
 
 def test_the_chance_of_no_false_alarm_is_that_of_no_empty_sample(program: Program) -> None:
@@ -84,7 +101,8 @@ def test_the_variant_gives_the_finding_and_the_printed_table_does_not(quick: Run
     study = quick("twitterbot")
     assert study.numbers["n"] == 59
     printed = study.tables["as_printed"]
-    assert (printed["actual"] == 0).all(), "no detected bot is shown to game any model"
+    assert (printed["actual"] == 0).all()
+    assert study.numbers["most"] == 0, "no detected bot is shown to game any model"
     weights = study.numbers["weights"]
     assert all(weights.get(f"num_{what}", 0) <= 0 for what in ("tweets", "retweets", "replies")), "the reason: activity weighs against a human"
     assert weights["urls_count"] <= 0
@@ -177,6 +195,7 @@ def test_the_papers_shares_and_forest_are_put_to_arithmetic(quick: Run) -> None:
     assert auc["oversampled after the split"] < 0.8 < auc["oversampled before the split"] < 0.99 < auc["test rows seen"], "the paper prints 0.999"
     assert 2 * -(-39_532 // 10) == 7_908, "the printed test sample: the larger one of five folds of both classes"
     assert "39,532 rows" in study.reasons["rows"].result
+    assert study.reasons["size"].result == "80.0% of 29,400 in the paper, 80.0% of 1,445 here"
 
 
 @pytest.mark.parametrize("name", ["compas", "recidivism"])
@@ -236,8 +255,14 @@ def test_certifying_violations_above_the_threshold_gives_the_printed_rates(progr
     assert len(cohorts) == 6
     for age, low, high in (("under 40", 0.96, 0.991), ("40 to 59", 0.08, 0.13), ("60 and over", 0.69, 0.80)):
         assert cohorts[age].between(low, high).all()
+    draws = study.tables["draws"]
+    assert (draws["seed"].nunique(), len(draws)) == (4, 24)
+    assert draws.query("seed == 0")["under 40"].tolist() == cohorts["under 40"].tolist()
+    assert draws.groupby("seed")["60 and over"].mean().between(0.72, 0.77).all(), "the means hold with other draws"
     alone = study.numbers["alone"]
     assert alone["random effects"] < 0.13 < 0.5 < min(alone["deterministic"], alone["causal effects"])
     assert study.numbers["least_group"] == 667, "99.9 % needs so many people"
+    assert cohorts["under 40"].max() < 0.995 < study.numbers["worded"]["under 39"]["most"] == 1, "what the reason for 99.9 % states"
+    assert study.numbers["worded"]["over 60"]["least"] < 0.745, "the printed 74 %"
     kept = pd.read_csv(DOCS / "transplant.csv", keep_default_na=False)
     assert kept["here"].tolist() == study.comparison["here"].tolist()

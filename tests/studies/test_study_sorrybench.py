@@ -77,5 +77,6 @@ def test_a_readers_run_stands_beside_the_paper(tmp_path: Path, capsys: pytest.Ca
 
 
 def test_the_page_in_the_docs_is_what_the_study_writes(study: Any) -> None:
-    page = Path(__file__).resolve().parents[2] / "docs" / "studies" / "sorrybench.md"
-    assert page.read_text(encoding="utf-8") == study.page()
+    folder = Path(__file__).resolve().parents[2] / "docs" / "studies"
+    for name, text in study.files().items():
+        assert (folder / name).read_text(encoding="utf-8") == text, name

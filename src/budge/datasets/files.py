@@ -248,7 +248,7 @@ SOURCES: dict[str, Source] = {
         "77fe6971a5d896da3c52f37bd7c0d67cbf600ab394ffa32787df50d3db813e38",
         "Gilani, Kochmar and Crowcroft (ASONAM 2017), the four follower groups in one table, screen names removed; the authors' page "
         "www.cl.cam.ac.uk/~szuhg2/data.html offered classification_processed.zip and is reported as gone: the file must be given",
-        "for research; the data is property of Twitter",
+        "terms not known: the authors' page, which would state them, is gone",
     ),
     "compas": Source(
         "compas.csv",
