@@ -290,7 +290,7 @@ def explained(numbers: dict[str, Any]) -> dict[str, Reason]:
 
 
 def comparison(numbers: dict[str, Any], quality: pd.DataFrame, reasons: dict[str, Reason]) -> pd.DataFrame:
-    """Return the paper's figures beside ours."""
+    """Return the paper's figures beside those of this run."""
     lead, every, few, two = numbers["n30"], numbers["public"]["all"], numbers["public"]["refused"], numbers["public_two_years"]
     rows = [
         ("smallest n that can certify at τ = 0.1", "29", str(plan.min_samples(THRESHOLD, ALPHA)), ""),

@@ -352,7 +352,7 @@ def explained(numbers: dict[str, Any], found: Found, beside: Found | None, other
 
 
 def comparison(numbers: dict[str, Any], found: Found, part: Found, beside: Found | None, reasons: dict[str, Reason]) -> pd.DataFrame:
-    """Return the paper's figures beside ours."""
+    """Return the paper's figures beside those of this run."""
     restricted = model("recidivism")
     said = "age_at_release, drug_abuser (caption); female, drug_abuser, alcohol_abuser (text)"
     rows = [

@@ -172,7 +172,7 @@ def explained(found: dict[str, Any]) -> dict[str, Reason]:
             "the power of 79, 81 and 85 draws for OLMo", ", ".join(f"{m}: {percent(p)}" for m, p in found["power"].items()),
         ),
         "above": Reason(
-            "the base rate is above τ, so the claim is false where the power is asked for: no number of draws will do",
+            "the base rate is above τ, so the claim is false there, and no number of draws gives the power",
             "the power of 100, 2000 and 20,000 draws for Phi", f"at most {percent(found['most'])}",
         ),
         "rounded": Reason(
@@ -271,7 +271,7 @@ def fits(printed: dict[str, Any], n: int) -> bool:
 
 
 def ranking() -> pd.DataFrame:
-    """Is OLMo's rate higher than Llama's under an interaction, as the finding says? Two samples, exact, Holm over the four."""
+    """Return whether OLMo's rate is shown to be higher than Llama's, per interaction: two samples, exact, Holm over the four."""
     (n1, one), (n2, two) = COUNTS["OLMo 2 7B"], COUNTS["Llama 3.1 8B"]
     found = [stats.difference(a, n1, b, n2, alpha=ALPHA) for a, b in zip(one, two)]
     table = pd.DataFrame(

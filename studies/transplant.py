@@ -51,7 +51,7 @@ BOUNDS = (
 )
 
 ABOUT = """
-*Need* is the expected survival without a transplant. We simulate 1,000 patients without cancer and give each of them cancer under three interaction
+*Need* is the expected survival without a transplant. A thousand patients without cancer are simulated, and each of them gets cancer under three interaction
 models. Monotonicity is violated where need is *not lower* afterwards.
 
 **The reading that gives the printed rates**: responsiveness is the share of *violations*, `~lower_than_before()`; a patient counts where more than τ = 0.01
@@ -63,7 +63,7 @@ cannot be shown for anybody. And it counts a patient where *at least one* model 
 words have rows of their own.
 
 **Random effects** are printed twice. The equations of the appendix multiply or shift each laboratory value by itself; the study follows them. The text before
-them says that the structural model of the cohort, which ties the four values, simulates the random effects too. That reading has the printed number of parts
+them states that the structural model of the cohort, which ties the four values, simulates the random effects too. That reading has the printed number of parts
 and gives other rates; it has rows of its own.
 
 **How firm the ranges are**: each range below is that of one seed of the draws. The table of draws has the same six cohorts with other seeds.
@@ -317,7 +317,7 @@ def explained(numbers: dict[str, Any]) -> dict[str, Reason]:
 
 
 def comparison(numbers: dict[str, Any], reasons: dict[str, Reason]) -> pd.DataFrame:
-    """Return the paper's figures beside ours."""
+    """Return the paper's figures beside those of this run."""
     n, ages, parts = numbers["n"], numbers["by_age"], numbers["parts"]
     several, other, cohort = str(n["three models, Holm"]), numbers["structural"], numbers["cohort"]
     ranges = ("30 to 80", "30 to 40", "3.5 to 5.0", "15 to 200", "125 to 145", "0.9 to 2.4", "45 to 200")

@@ -174,6 +174,15 @@ def test_a_number_put_down_to_the_split_lies_within_what_splits_give() -> None:
         assert column.min() <= value <= column.max(), figure
 
 
+def test_a_rate_put_down_to_splits_or_cohorts_lies_within_what_they_give() -> None:
+    """The same for German credit and for the cohorts of patients."""
+    splits, cohorts = csv("german_splits"), csv("transplant_cohorts")
+    for column, printed in (("error", 0.044), ("false_alarms", 0.0), ("detection", 0.88)):
+        assert splits[column].min() <= printed <= splits[column].max(), column
+    for age, printed in (("40 to 59", 0.12), ("60 and over", 0.74)):
+        assert cohorts[age].min() <= printed <= cohorts[age].max(), age
+
+
 def test_figures_of_the_language_models_have_the_numbers_of_their_tables() -> None:
     tests, titles = csv("sorrybench_tests"), {title for title, _ in marks("sorrybench_rates", "circle")}
     for row in tests.to_dict("records"):
