@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -220,11 +220,21 @@ class Few:
         points = rows.iloc[at].reset_index(drop=True) if hasattr(rows, "iloc") else rows[at] if isinstance(rows, np.ndarray) else [rows[i] for i in at.tolist()]
         return cls(points, before[at], Answers(found.outputs[at], found.good[at], found.hit[at]))
 
+    @classmethod
+    def join(cls, several: Sequence[Few]) -> Few:
+        """Return the points of several questions, all of them tables with the same columns."""
+        if len(several) == 1:
+            return several[0]
+        first = [few.first for few in several]
+        points = pd.concat([few.points for few in several], ignore_index=True)
+        good, hit = np.concatenate([found.good for found in first]), np.concatenate([found.hit for found in first])
+        return cls(points, np.concatenate([few.before for few in several]), Answers(np.full(len(good), None, dtype=object), good, hit))
+
     def drift(self, ask: Asker) -> tuple[Problem, ...]:
         """Ask again, and return a problem where answers are others."""
         now = ask.fresh()(self.points, self.before)
         other = int((self.first.good & now.good & (self.first.hit != now.hit)).sum())
-        what = f"the model answers otherwise than at the start of a block: {other} of {len(self.before)} points got another answer at its end"
+        what = f"the model answers otherwise than at the start: {other} of {len(self.before)} points got another answer when they were asked about again"
         return (Problem(ask.name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"),) if other else ()
 
 
@@ -283,7 +293,8 @@ def ask_starts(
                 prefix = f"{name}: " if len(predictors) > 1 else ""
                 found += [Problem(f"{prefix}{p.where}", p.what, p.got, p.remedy, p.severity) for p in problems]
                 if not any(p.severity == "error" for p in problems):
-                    before[name] = _whole(name, predictor.predict(starts), len(starts))
+                    own = starts.copy() if isinstance(starts, pd.DataFrame | np.ndarray) else starts  # a model may change what it is given
+                    before[name] = _whole(name, predictor.predict(own), len(starts))
         except ModelError as error:
             found += error.problems
     ModelError.raise_if(found)

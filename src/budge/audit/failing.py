@@ -15,6 +15,7 @@ __all__ = ["ASIDE", "DOWN", "Streak", "answered", "aside", "check_answered", "se
 
 ASIDE = "people"  # where the note of a result without some of them stands
 DOWN = 3  # blocks in a row in which a model fails on everything: the run ends
+ASK_AGAIN = "the same call with the same journal asks about them again"
 Raised = TypeVar("Raised", bound=BudgeError)
 
 
@@ -78,14 +79,15 @@ def answered(counts: Sequence[Counts]) -> tuple[int, int]:
     return sum(int(c.n.sum()) for c in counts), sum(int(c.unresolved.sum()) for c in counts)
 
 
-def unanswered(points: Mapping[str, tuple[int, int]], causes: Mapping[str, Sequence[str]], proofs: Mapping[str, int] | None = None) -> tuple[Problem, ...]:
+def unanswered(
+    points: Mapping[str, tuple[int, int]], causes: Mapping[str, Sequence[str]], proofs: Mapping[str, int] | None = None, *, remedy: str = ASK_AGAIN
+) -> tuple[Problem, ...]:
     """Return a note for each model that left points without an answer, or people whose proofs lack one, with the first reason."""
     said = {name: [f"{lost:,} of {many:,} points have no answer"] if lost else [] for name, (many, lost) in points.items()}
     for name, many in (proofs or {}).items():
         said[name] += [f"points that the proofs about {many:,} people need have no answer"] if many else []
     found = {name: ", and ".join(parts) for name, parts in said.items() if parts}
     why = {name: f": {causes[name][0]}" if causes.get(name) else "" for name in found}
-    remedy = "the same call with the same journal asks about them again"
     return tuple(Problem(name, found[name] + why[name], remedy=remedy, severity="warning") for name in found)
 
 

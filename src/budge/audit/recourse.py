@@ -11,6 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design, designed, given
+from budge.audit.failing import with_result
+from budge.audit.heard import Heard, HeardAsker, confirmed
 from budge.audit.proving import Question, Settler, UnansweredError, settlers_of
 from budge.audit.result import same_cell
 from budge.audit.rows import Context
@@ -18,7 +20,7 @@ from budge.audit.run import Prepared, prepare
 from budge.audit.sources import BoolArray, FloatArray, TableSource, choose
 from budge.audit.summary import HOW, records
 from budge.audit.tasks import people_of
-from budge.errors import InputError, Problem, in_lines
+from budge.errors import InputError, ModelError, Problem, in_lines
 from budge.interaction import InteractionModel
 from budge.models.reading import plain
 from budge.proof.costs import Cost, CostFunction
@@ -258,7 +260,8 @@ class _Search:
         self.known, self.polishes = known, polished
         assert isinstance(made.source, TableSource)
         self.made, self.im, self.k, self.notes = made, im, k, notes
-        self.source, (self.name, self.ask) = made.source, next(iter(made.askers.items()))
+        self.source, (self.name, plain) = made.source, next(iter(made.askers.items()))
+        self.ask = HeardAsker.hearing(plain, Heard())
         self.before = made.before[self.name][0]
         self.start: FloatArray = self.source.values[0]
         self.moved = reacher(im).moved
@@ -267,7 +270,13 @@ class _Search:
         self.cost = Cost.of(cost, im, self.ranges, decode=self._written)
 
     def run(self) -> Recourse:
-        """Return the plans."""
+        """Return the plans; raise an error, with these attached, where the model answers otherwise at the end than it did."""
+        found = self._run()
+        found = replace(found, notes=(*found.notes, *self.ask.heard.unanswered(self.name)))
+        confirmed(self.ask, self.made.predictors, self.source.starts(), self.made.before[self.name], True, found)
+        return found
+
+    def _run(self) -> Recourse:
         word = STATUSES[int(self.source.status[0])]
         if bool(self.made.design.target.hits(np.asarray([self.before]), np.asarray([self.before]))[0]):
             return self._none("already", "the target is attained as it is")
@@ -284,7 +293,8 @@ class _Search:
         if len(places):
             return self._found(points[places], "listed", [not lost] * len(places))
         if lost:
-            return self._none("unresolved", f"{lost:,} of {len(chunk.rows):,} reachable points have no answer, and none of the others attains the target")
+            what = f"{lost:,} of {len(chunk.rows):,} reachable points have no answer{self.ask.heard.why}, and none of the others attains the target"
+            return self._none("unresolved", what)
         return self._none("impossible", HOW["listed"], "listed")
 
     def _searched(self) -> Recourse:
@@ -302,11 +312,13 @@ class _Search:
         best = self._polished(hits) if self.polishes else hits[:0]
         if found is not None:
             best = np.concatenate([found.values, best])
-        if len(best):
+        if len(places := cheapest(best, self.start, self.cost, self.k, minimal=False)):
             known = {} if found is None else {point.tobytes(): sure for point, sure in zip(found.values, found.least)}
-            points = best[cheapest(best, self.start, self.cost, self.k, minimal=False)]
+            points = best[places]
             least = [known.get(point.tobytes(), False) for point in points]
             return self._found(points, "proved" if least[0] else "polished", least)
+        if self.ask.heard.lost:
+            why += f"; {self.ask.heard.lost:,} points have no answer{self.ask.heard.why}"
         return self._none("unresolved", why)
 
     def _proved(self, settler: Settler, best: FloatArray) -> Recourse | None:
@@ -372,8 +384,13 @@ class _Search:
         table.index = pd.RangeIndex(1, len(table) + 1, name="plan")
         costs = self.cost.values(points, self.start)
         shown = tuple(tuple(row) for row in costs.tolist()) if self.cost.first == "features" else tuple(costs[:, 0].tolist())
-        answers = self.made.predictors[self.name].predict(table)
-        return Recourse(self.source.frame, table, shown, tuple(least), "possible", method, "", self._info(answers[0]), self.notes, points)
+        again = self.ask.fresh()(self._written(points), np.repeat(np.asarray([self.before]), len(points)))
+        after = again.outputs[0] if again.good[0] else None
+        found = Recourse(self.source.frame, table, shown, tuple(least), "possible", method, "", self._info(after), self.notes, points)
+        if (again.good & ~again.hit).any():
+            what = "the model answers otherwise than at the start: a plan that attained the target misses it when it is asked about again"
+            raise with_result(ModelError(what, where=self.name, remedy="fix its seed and its version"), found)
+        return found
 
     def _none(self, status: str, reason: str, method: str = "") -> Recourse:
         return Recourse(self.source.frame, self.source.frame.iloc[:0], (), (), status, method, reason, self._info(None), self.notes)

@@ -23,7 +23,7 @@ from budge.interaction import InteractionModel
 from budge.models.contained import kept_seeds
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.ablation_result import Ablation, Compared, compared, rank
-from budge.stress.common import Asked, allowed, claims_at, without_journal
+from budge.stress.common import Asked, allowed, claims_at, noted, without_journal
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import Tally, tally
 
@@ -110,8 +110,7 @@ def ablate(
         "model_digest": about.predictor.digest(),
     }  # fmt: skip
     made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), again)
-    notes = about.checked(found.counts, carried.check, made)
-    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
+    return replace(made, info=noted(info, about.checked(found.counts, carried.check, made)))
 
 
 def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None) -> Tally:

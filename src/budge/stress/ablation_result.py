@@ -16,7 +16,7 @@ from budge.stats import Claims, Counts, claim, difference_bounds
 from budge.stats._checks import percent, plain, signed
 from budge.stats.claims import Question
 from budge.stats.counts import STATUSES
-from budge.stress.common import Asked, Stressed, claims_at, distribution
+from budge.stress.common import Asked, Stressed, claims_at, distribution, notes_of
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
 
@@ -92,7 +92,7 @@ class Ablation(Stressed):
         if rest.isna().any():
             lines.append(f"… and {int(rest.isna().sum())} more without an estimate.")
         lines += [f"Not relaxed: {text}." for text in self.left_out]
-        return in_lines(lines)
+        return in_lines([*lines, *notes_of(self.info)])
 
     def largest(self, most: int) -> pd.DataFrame:
         """Return the rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""

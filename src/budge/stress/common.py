@@ -2,54 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.ask import Answers, Asker, Few, ask_starts
+from budge.audit.ask import Answers, Asker, ask_starts
 from budge.audit.design import Design, Execution, executed
-from budge.audit.failing import answered, check_answered, unanswered, with_result
-from budge.audit.run import chosen_people, drifted, nobody_left, warn
+from budge.audit.failing import answered, check_answered, unanswered
+from budge.audit.heard import MEND, Heard, HeardAsker, confirmed
+from budge.audit.run import chosen_people, nobody_left, warn
 from budge.audit.sources import BoolArray, TableSource, make_source
-from budge.errors import DesignError, IncompleteError, InputError, ModelError, Problem
+from budge.errors import DesignError, IncompleteError, InputError, Problem
 from budge.interaction import InteractionModel
 from budge.models import Predictor, as_predictor
 from budge.stats import Claims, Counts, claim
 from budge.stats.claims import Question
 
-__all__ = ["Asked", "Heard", "StressAsker", "Stressed", "allowed", "claims_at", "distribution", "without_journal"]
+__all__ = ["Asked", "StressAsker", "Stressed", "allowed", "claims_at", "distribution", "noted", "notes_of", "without_journal"]
 
 
-class Heard:
-    """What was heard of a model during a stress test: why points have no answer, and answers about the first points."""
-
-    def __init__(self) -> None:
-        self.causes: dict[str, None] = {}
-        self.few: Few | None = None
-
-
-@dataclass(frozen=True)
-class StressAsker(Asker):
+class StressAsker(HeardAsker):
     """The asker of a stress test, which keeps no journal: a model that fails on everything ends it."""
-
-    heard: Heard = field(default_factory=Heard)
 
     def __call__(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
         """Ask about points, and keep what is needed at the end."""
-        try:
-            found = super().__call__(rows, before)
-        except MemoryError as error:
-            raise IncompleteError("there is not enough memory to ask the model", where=self.name, remedy="give the model fewer rows at a time") from error
-        self.heard.causes |= dict.fromkeys(found.causes)
+        found = super().__call__(rows, before)
         if found.down:
-            what = f"the model failed on everything: {found.causes[0]}"
-            raise IncompleteError(what, where=self.name, remedy="mend the model and make the same call again")
-        if self.heard.few is None and len(before):
-            self.heard.few = Few.of(rows, before, found)
+            raise IncompleteError(f"the model failed on everything: {found.causes[0]}", where=self.name, remedy=MEND)
         return found
 
 
@@ -83,20 +66,15 @@ class Asked:
         return cls(source, predictor, design, before["model"], chosen)
 
     @property
-    def ask(self) -> Asker:
+    def ask(self) -> HeardAsker:
         """What asks the model about points."""
-        plain = Asker.of("model", self.predictor, self.design.target, self.before)
-        return StressAsker(plain.name, plain.predictor, plain.target, plain.kinds, plain.whole, plain.shared, self.heard)
+        return StressAsker.hearing(Asker.of("model", self.predictor, self.design.target, self.before), self.heard)
 
     def checked(self, counts: Sequence[Counts], check: bool | str, result: Any) -> tuple[Problem, ...]:
         """Raise an error, with the result attached, where too many points have no answer or the model answers otherwise now; return notes."""
         check_answered(answered(counts), self.design, list(self.heard.causes), result)
-        few = self.heard.few.drift(self.ask) if check and self.heard.few is not None else ()
-        if few and check != "warn":
-            raise with_result(ModelError(few), result)
-        lost = unanswered({"model": answered(counts)}, {"model": list(self.heard.causes)})
-        more = drifted({"model": self.predictor}, self.source.starts(), {"model": self.before}, check, result)
-        return (*lost, *(replace(p, severity="warning") for p in few), *more)
+        lost = unanswered({"model": answered(counts)}, {"model": list(self.heard.causes)}, remedy=MEND)
+        return (*lost, *confirmed(self.ask, {"model": self.predictor}, self.source.starts(), self.before, check, result))
 
 
 class Stressed:
@@ -133,6 +111,17 @@ def without_journal(execution: Execution | None) -> Execution:
     if found.journal is not None:
         raise DesignError("a stress test keeps no journal", where="journal", got=found.journal, remedy="leave it out; audits keep one")
     return found
+
+
+def noted(info: Mapping[str, Any], notes: Iterable[Problem | str]) -> dict[str, Any]:
+    """Return what is known of a result, with notes if there are any."""
+    said = list(dict.fromkeys(map(str, notes)))
+    return {**info, "notes": said} if said else dict(info)
+
+
+def notes_of(info: Mapping[str, Any]) -> list[str]:
+    """Return the notes of a result as lines."""
+    return [f"Note: {note}." for note in info.get("notes", ())]
 
 
 def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:

@@ -21,7 +21,7 @@ from budge.interaction import InteractionModel
 from budge.models.contained import kept_seeds
 from budge.stats._checks import whole
 from budge.stats.counts import STATUSES, Counts
-from budge.stress.common import Asked, without_journal
+from budge.stress.common import Asked, noted, notes_of, without_journal
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import tally
 
@@ -72,7 +72,7 @@ class MinimalRelaxations:
         drawn = int((~self.table["proven"]).sum()) if len(self.table) else 0
         if drawn:
             lines.append(f"{drawn:,} sets were found by draws, or with answers missing: a smaller one may have been missed.")
-        return "\n".join(lines)
+        return "\n".join([*lines, *notes_of(self.info)])
 
     def to_dict(self) -> dict[str, Any]:
         """The record."""
@@ -157,8 +157,7 @@ def minimal_relaxations(
         table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),
         tuple(source.labels[i] for i in without if listed[i]), info,
     )  # fmt: skip
-    notes = about.checked([first.take(about.chosen)], carried.check, made)
-    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
+    return replace(made, info=noted(info, about.checked([first.take(about.chosen)], carried.check, made)))
 
 
 def _level(

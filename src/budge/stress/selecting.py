@@ -10,15 +10,16 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design, Execution, Progress, designed, given
+from budge.audit.heard import confirmed_audits
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import heads, records
-from budge.errors import DesignError, InputError, ModelError, in_lines, nearest
+from budge.errors import DesignError, InputError, ModelError, Problem, in_lines, nearest
 from budge.interaction import InteractionModel
 from budge.models.contract import differ
 from budge.stats import true_claims
 from budge.stats._checks import fraction, number, percent, plain
-from budge.stress.common import without_journal
+from budge.stress.common import noted, notes_of, without_journal
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
@@ -77,7 +78,7 @@ class Selection:
                 f"Under {name!r} the choice would be {pick}, reported gaming {percent(round(row[f'gaming ({name})'], 4))}; "
                 f"it is {percent(round(row['gaming'], 4))}."
             )
-        return in_lines(lines)
+        return in_lines([*lines, *notes_of(info)])
 
     def to_dict(self) -> dict[str, Any]:
         """The record."""
@@ -177,13 +178,13 @@ def select(
         raise DesignError("choosing a model needs a fixed number of draws", where="sequential", got=True, remedy="leave sequential out")
     question = question.but(claim="below", adjust="none", sequential=False)
     carried = without_journal(execution)
-    stages = 2 + len(compare or ())
+    stages, made = 2 + len(compare or ()), list[Audit]()
 
     def asked(some: Mapping[str, Any], other: InteractionModel, purpose: str, k: int) -> Audit:
         """Audit k of several, as steps of the whole: they may be of different people."""
         step = None if progress is None else lambda done, total: progress(1000 * k + 1000 * done // max(total, 1), 1000 * stages)
-        how = replace(carried, progress=step, check=carried.check if k in (0, stages - 1) else False)
-        return run_audit(dict(some), X, other, question.but(purpose=purpose), how)
+        made.append(run_audit(dict(some), X, other, question.but(purpose=purpose), replace(carried, progress=step)))
+        return made[-1]
 
     first = asked(models, im, choose, 0)
     table = pd.DataFrame({"model": list(models), "accuracy": [merit[m] for m in models]})
@@ -197,20 +198,24 @@ def select(
         table[f"gaming ({name})"] = [gaming(seen, m)[1] for m in models]
         reported[name] = best(table, table[f"gaming ({name})"] <= bound)
     chosen = best(table, table["allowed"])
-    certified, rough, drawn = None, False, False
+    certified, rough, drawn, drift = None, False, False, list[Problem]()
     if chosen is not None:
         again = asked({chosen: models[chosen]}, im, certify, stages - 1)
         one, two = first.rows[chosen], again.rows[chosen]
         other = again.info["answers_digests"][chosen] != first.info["answers_digests"][chosen] or one.place.tolist() != two.place.tolist()
         if carried.check is True and (other or differ(one.prediction, two.prediction).any()):
             raise ModelError("the model answers otherwise than when it was chosen", where=chosen, remedy="fix its seed and its version")
+        if carried.check == "warn" and other:
+            drift.append(Problem(chosen, "the model answers otherwise than when it was chosen", severity="warning"))
         certified, rough = gaming(again, chosen)[2], bool(again.rows[chosen].counts.approximate.any())
         drawn = bool(again.rows[chosen].counts.is_law("sample", "weighted").any())
     info = {
         "target": first.info["target"], "limit": bound, "threshold": question.threshold, "alpha": question.alpha, "n": question.draws,
         "seed": question.seed, "choose": choose, "certify": certify, "spec_digest": im.digest, "approximate": rough, "drawn": drawn,
     }  # fmt: skip
-    return Selection(table, chosen, certified, reported, info)
+    found = Selection(table, chosen, certified, reported, info)
+    notes = [replace(note, remedy="") for audit in made for note in audit.notes if note.where != "population"]
+    return replace(found, info=noted(info, [*notes, *drift, *confirmed_audits(made, carried.check, found)]))
 
 
 def gaming(found: Audit, model: str) -> tuple[int, float, float]:

@@ -12,15 +12,16 @@ import pandas as pd
 
 from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
+from budge.audit.heard import confirmed_audits
 from budge.audit.result import Audit
-from budge.audit.run import drifted, run_audit, warn
+from budge.audit.run import run_audit, warn
 from budge.audit.summary import heads, records
 from budge.audit.tally import mean_rho
-from budge.errors import DesignError, InputError, in_lines, nearest
+from budge.errors import DesignError, IncompleteError, InputError, ModelError, in_lines, nearest
 from budge.models import as_predictor
 from budge.stats._checks import percent, plain
 from budge.stats.claims import JUDGED
-from budge.stress.common import Stressed, distribution, without_journal
+from budge.stress.common import Stressed, distribution, noted, notes_of, without_journal
 from budge.stress.families import as_family
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class Sensitivity(Stressed):
                 f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
             )
         lines.append("These claims cover the members evaluated, nothing between them.")
-        return in_lines(lines)
+        return in_lines([*lines, *notes_of(self.info)])
 
     def to_dict(self) -> dict[str, Any]:
         """The record: how it was made, one row a person and member, one row a person."""
@@ -234,31 +235,49 @@ def sensitivity(
     carried = without_journal(execution)
     predictor = as_predictor(model)
     audits: dict[str, Audit] = {}
-    for k, (name, im) in enumerate(members.items()):
-        audits[name] = run_audit(predictor, X, im, question, replace(carried, progress=None, check=carried.check if k == 0 else False))
-        if progress is not None:
-            progress(k + 1, len(members))
 
     def again(changes: Mapping[str, Any]) -> Sensitivity:
         return sensitivity(model, X, family, adjust=adjust, design=question.but(**changes), execution=Execution(check=False))
 
-    first = next(iter(audits.values()))
-    warn(note for note in first.notes if note.where == "population")
-    table, people = _tables(audits, first.design, adjust)
-    info = {
-        "target": first.info["target"], "threshold": question.threshold, "alpha": question.alpha, "claim": question.claim,
-        "adjust": adjust, "harm": question.harm, "n": question.draws, "seed": question.seed, "purpose": question.purpose, "members": list(members),
-        "people": len(people), "asked": sum(int(rows.counts.asked.sum()) for a in audits.values() for rows in a.rows.values()),
-        "digests": {name: a.info["spec_digest"] for name, a in audits.items()}, "population": first.info["population"],
-        "data_digest": first.info["data_digest"], "model_digest": next(iter(first.info["model_digests"].values())),
-    }  # fmt: skip
-    made = Sensitivity(table, people, info, members.axes, dict(members.settings), audits, again)
-    if len(members) == 1 or first.context is None:  # the audit of the first has asked about the people again
-        return made
-    rows = next(iter(first.rows.values()))
-    starts = first.context.source.take(rows.place).starts()
-    notes = drifted({"model": predictor}, starts, {"model": rows.prediction}, carried.check, made)
-    return replace(made, info={**info, "notes": [str(note) for note in notes]}) if notes else made
+    def gathered(done: Mapping[str, Audit]) -> Sensitivity:
+        """Return the result of the members that are done."""
+        first = next(iter(done.values()))
+        table, people = _tables(done, first.design, adjust)
+        info = {
+            "target": first.info["target"], "threshold": question.threshold, "alpha": question.alpha, "claim": question.claim,
+            "adjust": adjust, "harm": question.harm, "n": question.draws, "seed": question.seed, "purpose": question.purpose, "members": list(done),
+            "people": len(people), "asked": sum(int(rows.counts.asked.sum()) for a in done.values() for rows in a.rows.values()),
+            "digests": {name: a.info["spec_digest"] for name, a in done.items()}, "population": first.info["population"],
+            "data_digest": first.info["data_digest"], "model_digest": next(iter(first.info["model_digests"].values())),
+        }  # fmt: skip
+        notes = [replace(note, where=f"{name}: {note.where}", remedy="") for name, a in done.items() for note in a.notes if note.where != "population"]
+        return Sensitivity(table, people, noted(info, notes), members.axes, dict(members.settings), dict(done), again)
+
+    for k, (name, im) in enumerate(members.items()):
+        try:
+            audits[name] = run_audit(predictor, X, im, question, replace(carried, progress=None))
+        except (IncompleteError, ModelError) as error:
+            part = getattr(error, "result", None)
+            if isinstance(part, Audit) and _same_people({**audits, name: part}):
+                audits[name] = part
+            if audits:
+                error.result = gathered(audits)  # type: ignore[union-attr]
+            raise
+        if progress is not None:
+            progress(k + 1, len(members))
+    warn(note for note in next(iter(audits.values())).notes if note.where == "population")
+    if not _same_people(audits):  # who has the target already follows from the model's answers
+        what = "the model answers otherwise than at the start: other people have the target as they are under another member"
+        raise ModelError(what, where="model", remedy="fix its seed and its version")
+    made = gathered(audits)
+    more = confirmed_audits(list(audits.values()) if len(audits) > 1 else [], carried.check, made)
+    return replace(made, info=noted(made.info, [*made.info.get("notes", ()), *more]))
+
+
+def _same_people(audits: Mapping[str, Audit]) -> bool:
+    """Return whether all audits are about the same people."""
+    first, *others = [next(iter(found.rows.values())).place.tolist() for found in audits.values()]
+    return all(first == places for places in others)
 
 
 def _tables(audits: Mapping[str, Audit], design: Design, adjust: str) -> tuple[pd.DataFrame, pd.DataFrame]:
