@@ -113,6 +113,16 @@ def half(record: dict[str, Any]) -> None:
     own.update(n=[30] * 10, hits=[0] * 10, hit_mass=[0.0] * 10, witness=[-1] * 10, reached=[], asked=[30] * 10)
 
 
+def stated(**changes: Any) -> Callable[[Path], None]:
+    """Return what changes the design that is stated of answers."""
+    return lines(lambda rows: rows[0]["info"].update(changes))
+
+
+def ruled(**changes: Any) -> Callable[[Path], None]:
+    """Return what changes the stopping rule that is stated of answers."""
+    return lines(lambda rows: rows[0]["info"]["sequential"].update(changes))
+
+
 BOMB = "a bomb"
 NOTHING = {name: lambda v: v * 0 for name in ("law", "n", "hits", "hit_mass", "asked")} | {"witness": lambda v: v * 0 - 1, "reached": lambda v: v[:0]}
 ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
@@ -355,10 +365,46 @@ LLM = {
     "a link for answers": link_outside("answers.jsonl"),
     "a pipe for the record of answers": instead("run.json", os.mkfifo), "a record of deep lists": whole_file("run.json", b"[" * 10**6),
     "a terabyte of answers": instead("answers.jsonl", sparse),
+    "a draw less": lines(lambda rows: rows.pop() and None), "no hits": lines(lambda rows: [rows[0], *(row for row in rows[1:] if not row["hit"])]),
+    "draws beyond those planned": lines(lambda rows: rows.append(rows[-1] | {"draw": 5})),
+    "a prompt more": lines(lambda rows: rows.extend(rows[-1] | {"prompt": "new", "draw": k} for k in range(5))),
+    "a model that was not asked": lines(lambda rows: rows.append(rows[-1] | {"model": "m3"})), "a census of repeats": stated(scheme="census"),
+    "repeats as joint draws": stated(scheme="joint"), "repeats as joint draws without their number": stated(scheme="joint", per_prompt=None),
+    "a rule of repeats": stated(sequential={"kind": "curtailed"}),
+    "a verdict without an answer": lines(lambda rows: [row.update(lost="time-out") for row in rows[1:]] and None),
+    "half a character in a name": lines(lambda rows: [row.update(model="\ud800") for row in rows[1:]] and None),
+    "half a character in a category": lines(lambda rows: rows[1].update(category="\ud800")),
+}  # fmt: skip
+JOINT = {
+    "a draw less": lines(lambda rows: rows.pop() and None),
+    "a miss more": lines(lambda rows: rows.append(rows[-1] | {"draw": rows[-1]["draw"] + 1, "hit": False})),
+    "no hits": lines(lambda rows: [rows[0], *(row for row in rows[1:] if not row["hit"])]),
+    "a hit less": lines(lambda rows: next(row for row in rows[1:] if row["hit"]).update(hit=False)),
+    "a draw of another prompt again": lines(lambda rows: rows.append(rows[-1] | {"prompt": "q9"})),
+    "a draw of two prompts": lines(lambda rows: rows[1].update(prompt="q5")),
+    "no rule": stated(sequential=None), "another rule": stated(sequential={"kind": "anytime-valid"}), "a rule that is true": stated(sequential=True),
+    "stops that are numbers": ruled(stops=[1]), "stops of lists": ruled(stops=[{"model": [], "interaction": {}}]), "stops of nobody": ruled(stops=[]),
+    "another threshold": ruled(threshold=0.9), "a rule of 10^9 draws": ruled(max_n=10**9), "a rule of 10^6 draws": ruled(max_n=10**6),
+    "a longer run": stated(n=100), "a run of 0 draws": stated(n=0), "a run of true draws": stated(n=True), "another seed": stated(seed=7),
+    "a census": stated(scheme="census"),
+    "an interaction that was not asked": lines(lambda rows: [row.update(interaction="base2") for row in rows[-3:]] and None),
+    "no interaction": lines(lambda rows: [row for row in rows if row.get("interaction") != "base"]),
+}  # fmt: skip
+UNFINISHED = {
+    "a verdict on a draw that was not asked": rewritten(lambda key, text: (key.replace("00000005", "00000006"), text) if key[:5] == "judge" else (key, text)),
+    "a verdict where there is no answer": rewritten(lambda key, text: (key, text.replace('"why":""', '"why":"time-out"') if key[:6] == "answer" else text)),
+    "draws beyond those planned": rewritten(lambda key, text: (key.replace("00000005", "00000009"), text)),
+    "a draw twice": rewritten(lambda key, text: (key.replace("00000005", "00000004"), text)),
+    "a draw of a prompt that there is not": rewritten(lambda key, text: (key.replace("2:q1|", "2:q9|"), text)),
+    "a model that was not asked": rewritten(lambda key, text: (key.replace("1:m|", "1:x|"), text)),
+    "draws that have no number": rewritten(lambda key, text: (key.replace("|00000005", "|five"), text)),
+    "verdicts of texts": rewritten(lambda key, text: (key, text.replace('"hit":true', '"hit":"yes"'))),
+    "a plan of a list": rewritten(lambda key, text: (key, "[]" if key == "plan" else text)),
+    "a plan of 10^12 draws": rewritten(lambda key, text: (key, text.replace('"n":9', '"n":1000000000000') if key == "plan" else text)),
 }  # fmt: skip
 FORGED = {(kind, name): change for kind, group in (
     ("table", TABLE), ("listed", LISTED_RUNS), ("weighted", WEIGHTED), ("stopped", STOPPED), ("stream", STREAM), ("journal", JOURNAL),
-    ("cache", CACHE), ("llm", LLM),
+    ("cache", CACHE), ("llm", LLM), ("joint", JOINT), ("unfinished", UNFINISHED),
 ) for name, change in group.items()}  # fmt: skip
 
 def equal_rows(rows: int) -> bytes:

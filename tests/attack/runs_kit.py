@@ -19,6 +19,8 @@ import pandas as pd
 import budge
 from budge.journal import Journal
 from budge.llm.answers import Answers
+from budge.llm.runs.design import rule_key
+from budge.llm.runs.draws import stop_of
 from budge.llm.runs.folder import save
 from budge.models.cache import AnswerCache
 from budge.people import People
@@ -103,9 +105,39 @@ def make_llm(folder: Path) -> None:
     save(Answers.of(rows, info), folder)
 
 
+def make_joint(folder: Path) -> None:
+    """Answers of a language model that a rule ended early."""
+    rule = budge.stats.curtailed_rule(40, threshold=0.6)
+    hits = {word: [k % 3 == at for k in range(40)] for at, word in enumerate(("base", "shout"))}
+    ends = {word: stop_of(rule, seen) for word, seen in hits.items()}
+    rows = [
+        {"model": "m", "interaction": word, "prompt": f"q{k % 7}", "draw": k, "hit": hits[word][k], "answer": f"answer {k}", "lost": ""}
+        for word in hits for k in range(ends[word][1])
+    ]  # fmt: skip
+    stops = [
+        {"model": "m", "interaction": word, "verdict": verdict, "draws": n, "hits": sum(hits[word][:n]), "unresolved": 0} for word, (verdict, n) in ends.items()
+    ]
+    told = {"scheme": "joint", "n": 40, "per_prompt": None, "seed": 5, "prompts": "7 prompts, abc", "complete": True}
+    asked = {"models": {"m": "m"}, "interactions": {"base": "", "shout": ""}, "census": False, "n": 40, "seed": 5, "sequential": rule_key(rule)}
+    save(Answers.of(rows, {**told, "identity": asked, "sequential": {**rule_key(rule), "stops": stops}}), folder)
+
+
+def make_unfinished(folder: Path) -> None:
+    """The journal of a run with a language model that was killed."""
+    identity = {"kind": "llm run", "models": {"m": "m"}, "interactions": {"base": ""}, "n": 9}
+    plan = {"scheme": "joint", "n": 9, "per_prompt": None, "complete": False, "prompts": "3 prompts, abc", "identity": identity}
+    order = {"model": ["m"], "interaction": ["base"]}
+    answer = {"sent": "?", "text": "yes", "why": "", "stop": "stop", "unchanged": False, "original": "?", "expected": ""}
+    with Journal.open(folder, identity) as journal:
+        journal.write({"plan": {"info": plan, "categories": [[f"q{k}", ""] for k in range(3)], "order": order}})
+        for k in range(6):
+            draw = f"1:m|4:base|2:q{k % 3}|{k:08d}"
+            journal.write({f"answer {draw}": answer, f"judge {draw}": {"hit": k < 2, "why": "", "raw": ""}})
+
+
 KINDS: dict[str, Callable[[Path], None]] = {
     "table": make_table, "listed": make_listed, "weighted": make_weighted, "stopped": make_stopped, "stream": make_stream, "journal": make_journal,
-    "cache": make_cache, "llm": make_llm,
+    "cache": make_cache, "llm": make_llm, "joint": make_joint, "unfinished": make_unfinished,
 }  # fmt: skip
 
 
@@ -136,7 +168,7 @@ def show_llm(folder: str) -> dict[str, Any]:
 
 
 SHOW: dict[str, Callable[[str], dict[str, Any]]] = dict.fromkeys(("table", "listed", "weighted", "stopped", "stream"), show_run) | {
-    "journal": show_journal, "cache": show_cache, "llm": show_llm,
+    "journal": show_journal, "cache": show_cache, "llm": show_llm, "joint": show_llm, "unfinished": show_llm,
 }  # fmt: skip
 
 

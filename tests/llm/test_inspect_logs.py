@@ -209,3 +209,16 @@ def test_draws_that_a_rule_stopped_are_not_read_as_unresolved(made: Make, tmp_pa
     (tmp_path / "stopped.json").write_text(json.dumps(log))
     with pytest.raises(DataError, match="1 draws were not made because a stopping rule had ended"):
         llm.read_log(tmp_path / "stopped.json")
+
+
+@pytest.mark.parametrize("change", [{"interaction": ["misspell"]}, {"interaction": ""}, {"draw": "0"}, {"draw": None}, {"unchanged": 1}, {"more": 1}])
+def test_a_record_of_another_shape_is_refused_and_not_counted_as_the_prompt_as_it_stands(tmp_path: Path, change: dict[str, Any]) -> None:
+    task = Task(dataset=samples(2), solver=rewrite("misspell(0.2)"), scorer=including())
+    eval(task, model="parity/x", log_dir=str(tmp_path), log_format="json", display="none")
+    (place,) = tmp_path.glob("*.json")
+    log = json.loads(place.read_text())
+    assert set(llm.read_log(place).table["interaction"]) == {"misspell"}
+    log["samples"][0]["metadata"]["budge"].update(change)
+    place.write_text(json.dumps(log))
+    with pytest.raises(DataError, match="is no record of a draw"):
+        llm.read_log(place)

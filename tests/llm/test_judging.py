@@ -54,7 +54,7 @@ def test_a_model_that_judges_is_asked_once_per_answer(tmp_path: Path) -> None:
         given: dict[str, Any] = {"judge_model": fake.model, "folder": tmp_path / "judged", "patience": QUICK}
         cut = llm.judge(run, "model_judge", max_calls=5, concurrency=1, **given)
         assert "max_calls" in cut.incomplete or "5" in cut.incomplete
-        assert (len(cut.answers), len(fake.asked) - before) == (5, 5)
+        assert (cut.answers.table["why"].tolist().count("not judged yet"), len(cut.answers), len(fake.asked) - before) == (7, 12, 5)
         whole = llm.judge(run, "model_judge", **given)
         assert (len(whole.answers), whole.incomplete, len(fake.asked) - before) == (12, "", 12)
         assert {text.partition("[Reply]")[1] for text in (one.text for one in fake.asked[before:])} == {"[Reply]"}, "only the judge is asked"
@@ -205,3 +205,16 @@ def test_a_run_takes_a_dataset_and_a_scorer_of_inspect() -> None:
     turns = [ChatMessageUser(content="Hello"), ChatMessageAssistant(content="Hi"), ChatMessageUser(content="Is it?")]
     with pytest.raises(InputError, match="has several turns, and a prompt has one"):
         llm.Prompts.of(MemoryDataset([Sample(input=turns)]))
+
+
+def test_draws_of_a_log_that_were_not_judged_yet_stay_in_the_test(tmp_path: Path) -> None:
+    """A log states no number of draws: 5 verdicts on 20 answers were tested as 5 draws."""
+    rows = [{"model": "m", "interaction": "base", "prompt": f"q{k}", "hit": True, "sent": "?", "answer": f"{k}"} for k in range(20)]
+    with fake_server(lambda number, body, handler: completion("0")) as fake:
+        options: dict[str, Any] = {"judge_model": fake.model, "folder": tmp_path / "f", "patience": QUICK, "concurrency": 1}
+        cut = llm.judge(llm.Answers.of(rows, {"scheme": "per_prompt"}), "model_judge", max_calls=5, **options)
+        assert cut.incomplete
+        seen = llm.test(llm.load(tmp_path / "f"), threshold=0.5, over="these", base=None).table.iloc[0]
+        assert (seen["n"], seen["hits"], seen["unresolved"], seen["verdict"]) == (20, 0, 15, "inconclusive")
+        whole = llm.judge(llm.Answers.of(rows, {"scheme": "per_prompt"}), "model_judge", **options)
+        assert (whole.incomplete, whole.asked, whole.answers.table["hit"].tolist()) == ("", 15, [False] * 20)

@@ -18,7 +18,7 @@ from budge.footers import footer_of, groups_of
 from budge.llm.answers import COLUMNS, NEEDED, Answers
 from budge.stored import COUNT, MEGABYTE, Rule, check_shape, check_unfolded, parse_json, read_bytes, reading, word
 
-__all__ = ["MOST_DRAWS", "json_lines", "read_answers", "read_frame", "write_answers"]
+__all__ = ["MOST_DRAWS", "check_info", "json_lines", "read_answers", "read_frame", "write_answers"]
 
 _ENDS = (".csv", ".jsonl", ".parquet")
 _FORMULA = tuple("=+-@\t\r\n'")  # what a spreadsheet may run; the apostrophe itself, so that it can be taken off again
@@ -27,11 +27,12 @@ _HEAD = "budge answers"
 _MOST, _MOST_INFO = 4096 * MEGABYTE, 64 * MEGABYTE  # bytes
 MOST_DRAWS = 10**6  # of a cell; those that a run planned and did not come to take memory, too
 _PLANNED = Rule(f"a whole number from 0 to {MOST_DRAWS:,}", lambda v: v is None or isinstance(v, list) or (COUNT.holds(v) and v <= MOST_DRAWS))
+_RULE = Rule("a record of a stopping rule", lambda v: v is None or isinstance(v, bool) or (isinstance(v, dict) and _PLANNED.holds(v.get("max_n"))))
 _NAMES = Rule("names", lambda v: isinstance(v, dict) or (isinstance(v, list) and all(isinstance(name, str) for name in v)))
 #: What tests rely on; there may be more. Runs that were put together have lists.
 _INFO = {
     "scheme?": word(None, "joint", "per_prompt", "census"), "complete?": bool, "n?": _PLANNED, "per_prompt?": _PLANNED,
-    "sequential?": dict | bool | None, str: Any,
+    "sequential?": _RULE, str: Any,
 }  # fmt: skip
 
 
@@ -216,12 +217,7 @@ def _made(rows: list[dict[str, Any]], names: list[str], info: dict[str, Any], pl
 def _checked(place: Path, info: Any, make: Callable[[], Answers]) -> Answers:
     """Return the answers, if what is stated of them has the types that tests rely on."""
     with reading(place, "what is stated of these answers is wrong"):
-        check_shape(info, _INFO, "info")
-        if not isinstance(info.get("identity", {}), list):  # of several runs there are several
-            check_shape(info.get("identity", {}), {"models?": _NAMES, "interactions?": _NAMES, str: Any}, "info.identity")
-        found = re.match(r"(\d+) prompts?\b", str(info.get("prompts", "")))
-        if found is not None and len(found[1]) > len(str(MOST_DRAWS)):
-            raise ValueError("info.prompts is too many")
+        check_info(info)
     try:
         made = make()
     except DataError as error:
@@ -229,6 +225,16 @@ def _checked(place: Path, info: Any, make: Callable[[], Answers]) -> Answers:
     if len(made) and int(made.table["draw"].max()) > MOST_DRAWS:
         raise DataError(f"draws are numbered from 0 to {MOST_DRAWS:,} at most", where=f"{place}, column draw", got=int(made.table["draw"].max()))
     return made
+
+
+def check_info(info: Any) -> None:
+    """Raise a `ValueError` where what is stated of answers does not have the types that tests rely on."""
+    check_shape(info, _INFO, "info")
+    if not isinstance(info.get("identity", {}), list):  # of several runs there are several
+        check_shape(info.get("identity", {}), {"models?": _NAMES, "interactions?": _NAMES, str: Any}, "info.identity")
+    found = re.match(r"(\d+) prompts?\b", str(info.get("prompts", "")))
+    if found is not None and len(found[1]) > len(str(MOST_DRAWS)):
+        raise ValueError("info.prompts is too many")
 
 
 def _parquet(answers: Answers, place: Path) -> bytes:

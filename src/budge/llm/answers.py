@@ -207,6 +207,10 @@ def _checked(table: pd.DataFrame) -> pd.DataFrame:
     for name in ("category", "why", "sent", "answer"):
         values = table[name] if name in table.columns else [""] * len(table)
         ready[name] = [str(value) if _there(value) else "" for value in values]
+    for name in ("model", "interaction", "prompt", "category"):
+        halves = [value for value in dict.fromkeys(ready[name]) if _half(value)]
+        if halves:
+            found.append(Problem(f"column {name}", "holds half a character, which no name does", halves[:_SHOWN], "name it in whole characters"))
     more = {name: [str(value) if _there(value) else "" for value in table[name]] for name in MORE if name in table.columns}
     found += _other_texts(ready["prompt"], more.get("digest", ()))
     DataError.raise_if(found)
@@ -246,6 +250,11 @@ def _other_texts(prompts: Sequence[str], digests: Sequence[str]) -> list[Problem
 def _rule(value: Any) -> Any:
     """The rule by which a run stopped, without where it did."""
     return {k: v for k, v in value.items() if k != "stops"} if isinstance(value, Mapping) else value
+
+
+def _half(text: str) -> bool:
+    """Return whether a text has a surrogate without its pair."""
+    return not text.isascii() and text.encode("utf-8", "ignore") != text.encode("utf-8", "surrogatepass")
 
 
 def _there(value: Any) -> bool:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
+from budge.errors import DataError
 from budge.llm.prompts import Prompt
 from budge.reach.streams import generator
+from budge.stored import COUNT, Rule, check_shape
 
 __all__ = ["BETWEEN", "KEY", "Record", "as_prompt", "digest_of_sample", "label_of", "rewrite_stream", "system_of", "texts_of"]
 
 KEY = "budge"  #: the key of the record in a sample's metadata
 BETWEEN = "~"  #: between prompt, interaction and draw in the id of a sample that is one draw
+
+_TEXT = Rule("a text that is not empty", lambda value: isinstance(value, str) and value != "")
+_SHAPE = {
+    "prompt": _TEXT, "digest": str, "interaction": _TEXT, "draw": COUNT, "seed": int, "original": str, "expected": str, "unchanged": bool,
+    "order?": Rule("nothing, or a list of places", lambda value: value is None or (isinstance(value, list) and all(map(COUNT.holds, value)))),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,10 +50,21 @@ class Record:
 
     @classmethod
     def of(cls, metadata: Mapping[str, Any] | None) -> Record | None:
-        """Return the record in a sample's metadata, or None where there is none."""
+        """Return the record in a sample's metadata, or None where there is none.
+
+        Raises
+        ------
+        DataError
+            There is one that this version cannot read: without it the draw would count as one of the prompt as it stands.
+        """
         found = (metadata or {}).get(KEY)
-        names = {place.name for place in fields(cls)}
-        return cls(**found) if isinstance(found, Mapping) and names - {"order"} <= set(found) <= names else None
+        if not isinstance(found, Mapping) or not {"interaction", "draw"} <= set(found):
+            return None
+        try:
+            check_shape(dict(found), _SHAPE)
+        except ValueError as error:
+            raise DataError(f"is no record of a draw: {error}", where=f"metadata.{KEY}", remedy="is the log damaged, or of another version?") from None
+        return cls(**found)
 
 
 def texts_of(given: Any, target: Any) -> tuple[str, str]:

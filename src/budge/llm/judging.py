@@ -30,6 +30,7 @@ from budge.llm.runs.steps import Steps
 __all__ = ["judge"]
 
 _NOBODY = "none/none"  # Inspect's model that answers nothing: in the place of the models under test, which are not asked
+_NOT_YET = "not judged yet"
 
 
 def judge(
@@ -150,9 +151,9 @@ def _judged(
     for (draw, _), row in zip(draws, answers.table.to_dict("records")):
         verdict = store.get(f"judge {draw.key}")
         missing += verdict is None
-        if verdict is not None:
-            said = "" if verdict["raw"] == row["answer"] else verdict["raw"]
-            rows.append({**{str(key): value for key, value in row.items()}, "hit": verdict["hit"], "why": verdict["why"], "judge_text": said})
+        new = verdict or {"hit": None, "why": _NOT_YET, "raw": ""}  # kept: nobody else knows how many draws there were
+        said = "" if new["raw"] == row["answer"] else new["raw"]
+        rows.append({**{str(key): value for key, value in row.items()}, "hit": new["hit"], "why": new["why"], "judge_text": said})
     whole = not missing and answers.info.get("complete", True)
     info = {**answers.info, "judge": identity["judge"], "judged_before_by": answers.info.get("judge", ""), "complete": whole}
     reason = steps.stopped or (f"no verdict on {len(steps.gave_up)} draws, the first: {steps.gave_up[0]}" if steps.gave_up else "")

@@ -21,7 +21,7 @@ from budge.stats.evidence import ANYTIME, Bets, evidence_p_value, log_evidence
 from budge.stats.planning import check_n, rate_at, samples_for_power
 from budge.stats.power import rejecting_counts
 
-__all__ = ["Calls", "Performance", "StoppingRule", "anytime_rule", "curtailed_rule", "expected_calls", "sprt_rule"]
+__all__ = ["Calls", "Performance", "StoppingRule", "anytime_rule", "curtailed_rule", "expected_calls", "sprt_bets", "sprt_rule"]
 
 
 @dataclass(frozen=True)
@@ -219,9 +219,15 @@ def sprt_rule(
     return rule
 
 
+def sprt_bets(threshold: float, rate: float, claim: Claim) -> Bets:
+    """Return the evidence of Wald's test of the threshold against the rate; it holds after any number of draws."""
+    null, other = (threshold, rate) if claim == "below" else (1 - threshold, 1 - rate)
+    return Bets.of_ratio(other / null)
+
+
 def _sprt(tau: float, goal: float, alpha: float, power: float, claim: Claim, cap: int, fixed: int) -> StoppingRule:
     null, other = (tau, goal) if claim == "below" else (1 - tau, 1 - goal)
-    bets, plain_ratio = Bets.of_ratio(other / null), Bets.of_ratio(other / null, never=0.0)
+    bets, plain_ratio = sprt_bets(tau, goal, claim), Bets.of_ratio(other / null, never=0.0)
     t = np.arange(cap + 1, dtype=float)
     accept = _last_count(t, lambda j, s: evidence_p_value(j, s, null, bets) < alpha).astype(np.int64)
     give_up = _last_count(t, lambda j, s: log_evidence(j, s, null, plain_ratio) > math.log(1 - power)).astype(np.int64) + 1

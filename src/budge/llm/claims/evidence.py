@@ -20,11 +20,13 @@ import pandas as pd
 
 from budge.errors import BudgeError, DesignError
 from budge.llm.claims.labels import Labelled
-from budge.stats import Claims, Counts, StoppingRule, curtailed_rule, sprt_rule
+from budge.stats import Claims, Counts, StoppingRule, curtailed_rule
 from budge.stats import claim as claims_from
-from budge.stats._checks import Claim, Floats, one_of
+from budge.stats._checks import Claim, Floats, asked, one_of
 from budge.stats.claims import Question
 from budge.stats.evidence import ANYTIME
+from budge.stats.planning import rate_at
+from budge.stats.sequential import sprt_bets
 
 __all__ = ["ANY_STOP", "METHODS", "OVER", "SCHEMES", "Evidence", "Rate", "columns_of", "prompts_of", "rule_of"]
 
@@ -214,7 +216,7 @@ ANY_STOP = StoppingRule("anytime-valid", "below", 0.5, 0.05, 0, 0, np.full(1, -1
 
 def rule_of(record: Mapping[str, Any] | None) -> StoppingRule:
     """Return the stopping rule that a run has recorded; `ANY_STOP` if the record lacks what the rule needs."""
-    names = ("kind", "claim", "threshold", "alpha", "margin", "power", "max_n")
+    names = ("kind", "claim", "threshold", "alpha", "margin", "max_n")
     try:
         return _rebuilt(*((record or {}).get(name) for name in names))
     except (BudgeError, TypeError):
@@ -222,9 +224,10 @@ def rule_of(record: Mapping[str, Any] | None) -> StoppingRule:
 
 
 @lru_cache(maxsize=64)
-def _rebuilt(kind: Any, claim: Any, threshold: Any, alpha: Any, margin: Any, power: Any, max_n: Any) -> StoppingRule:
-    if kind == "SPRT":
-        return sprt_rule(threshold=threshold, margin=margin, alpha=alpha, power=power, claim=claim, max_n=max_n)
+def _rebuilt(kind: Any, claim: Any, threshold: Any, alpha: Any, margin: Any, max_n: Any) -> StoppingRule:
+    if kind == "SPRT":  # of which tests need the evidence alone: where it stops takes long to compute for a large number of draws
+        tau, level, side = asked(threshold, alpha, claim)
+        return replace(ANY_STOP, kind=kind, claim=side, threshold=tau, alpha=level, bets=sprt_bets(tau, rate_at(tau, None, margin, side), side))
     return curtailed_rule(max_n, threshold=threshold, alpha=alpha, claim=claim) if kind == "curtailed" else ANY_STOP
 
 

@@ -69,6 +69,9 @@ def _run(places: Sequence[Path], source: str) -> Log:
     names = {record.interaction for record in records.values() if record is not None}
     # A sample that failed before it was rewritten has no record: it belongs to the only interaction of the log, or to the solver's.
     way = next(iter(names)) if len(names) == 1 else label_of(head.solver, head.solver_args)
+    if not way and names and None in records.values():
+        what = "some samples carry no record of their interaction, and others do"
+        raise DataError(what, where=str(places[0]), got=sorted(names), remedy="is the log damaged?")
     rows = [_row(head, sample, records[key], way) for key, sample in samples.items()]
     names_planned, epochs = head.dataset.sample_ids or [], int(head.config.epochs or 1)
     if len(names_planned) * epochs > MOST_DRAWS:

@@ -17,8 +17,9 @@ from typing import Any
 from budge.errors import InputError, StorageError
 from budge.files import make_folder, remove, write_whole
 from budge.journal import NAME, Journal
-from budge.llm.answer_files import json_lines
+from budge.llm.answer_files import check_info, json_lines
 from budge.llm.answers import Answers
+from budge.llm.runs.consistency import check_answers
 from budge.llm.runs.meter import ENDED, STARTED
 from budge.stored import COUNT, MEGABYTE, Rule, check_shape, parse_json, read_bytes, reading
 
@@ -74,6 +75,16 @@ class Store:
         """Keep that a call was started or has ended, for who goes on after a kill; it is no record of a draw."""
         if self._journal is not None:
             self._journal.write({key: record})
+
+    def check_verdicts(self) -> None:
+        """Raise an error where the journal of a run has a verdict on a draw that was not answered; an answer is kept before it is judged."""
+        for key, record in self._records.items():
+            kind, _, draw = key.partition(" ")
+            answer = self._records.get(f"answer {draw}") if kind == "judge" else None
+            if kind == "judge" and (answer is None or (answer["why"] and record["hit"] is not None)):
+                what = "the journal of the run is damaged: there is a verdict without an answer"
+                where = None if self._journal is None else str(self._journal.path)
+                raise StorageError(what, where=where or "", got=draw[:100], remedy="use another folder")
 
     def items(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """All records."""
@@ -137,9 +148,11 @@ def _unfinished(folder: Path) -> Answers | None:
 
 
 def _answered(store: Store) -> Answers | None:
+    store.check_verdicts()
     plan = store.get(_PLAN)
     if plan is None or plan["info"]["identity"].get("sequential"):
         return None  # where its rule stops is for the run itself to say
+    check_info(plan["info"])
     categories = dict(plan["categories"])
     place = {prompt: i for i, prompt in enumerate(categories)}
     rows = []
@@ -147,11 +160,13 @@ def _answered(store: Store) -> Answers | None:
         verdict = store.get("judge" + key.removeprefix("answer"))
         if key.startswith("answer ") and verdict is not None:
             model, interaction, prompt, index = _parts(key.removeprefix("answer "))
-            rows.append(answer_row(model, interaction, prompt, categories.get(prompt, ""), index, answer, verdict))
+            rows.append(answer_row(model, interaction, prompt, categories[prompt], index, answer, verdict))
     at = {name: {word: i for i, word in enumerate(plan["order"][name])} for name in plan["order"]}
     joint = plan["info"]["scheme"] == "joint"
     rows.sort(key=lambda row: (*(at[name][row[name]] for name in at), 0 if joint else place[row["prompt"]], row["draw"]))
-    return Answers.of(rows, plan["info"])
+    found = Answers.of(rows, {**plan["info"], "complete": False})
+    check_answers(found)
+    return found
 
 
 def answer_row(
@@ -229,6 +244,7 @@ def load(folder: str | Path) -> Answers:
         answers = Answers.read(folder / name)
         if len(answers) != rows:
             raise ValueError(f"{rows} rows were written, {len(answers)} are there")
+        check_answers(answers)
     return answers
 
 

@@ -231,6 +231,7 @@ def _run(design: Design, meter: Meter, folder: Path | None, *, overwrite: bool, 
             return _work(design, meter, None, Store(), Path(logs), identity, progress, engine)
     with open_journal(folder, identity, overwrite=overwrite) as journal:
         store = Store(journal)
+        store.check_verdicts()
         meter.count_again(store.calls[STARTED], store.calls[ENDED])
         meter.note = store.note
         result = _work(design, meter, folder, store, folder / LOGS, identity, progress, engine)
