@@ -12,7 +12,7 @@ import pytest
 from audit_kit import below_rate, dials
 
 import budge
-from budge import Design, Execution
+from budge import Design, Execution, Feature, InteractionModel
 from budge.errors import IncompleteError, InputError, ModelError, StorageError
 from budge.models import Endpoint, as_predictor
 from budge.models.transport import GaveUpError
@@ -372,3 +372,31 @@ def test_the_shell_goes_on_after_exit_code_4(tmp_path: Path, monkeypatch: pytest
     assert main([*call, "--seed", "1", "-o", str(tmp_path / "run"), "-q"]) == 0
     honest = budge.audit(below_rate, X, im, **WISH).table
     pd.testing.assert_frame_equal(budge.Audit.load(tmp_path / "run").table, honest, check_exact=True)
+
+
+def test_a_note_that_a_model_has_drifted_is_kept_when_the_run_goes_on(tmp_path: Path) -> None:
+    """With ``check="warn"`` counts of a drifting model stay in the journal: so does the note about them."""
+    start = np.arange(40) % 4
+    people = pd.DataFrame({"income": start, "start": start, "who": np.arange(40)})
+    still = [Feature(name, "integer", actionable=False) for name in ("start", "who")]
+    im = InteractionModel([Feature("income", "integer", bounds=(0, 9)), *still])
+    state: dict[str, Any] = {"calls": 0, "drifts": True}
+
+    def drifting(table: pd.DataFrame) -> Any:
+        state["calls"] += 1
+        answers, moved = (table["income"] > 4).to_numpy().astype(int), (table["income"] != table["start"]).to_numpy()
+        other = state["drifts"] and moved.any() and table["who"].isin([2, 3]).any()
+        return np.where(moved, (answers + state["calls"] // 2) % 2, answers) if other else answers
+
+    def interrupt(result: Any) -> Any:
+        state["notes"] = [note for note in result.notes if "otherwise" in note.what]
+        raise KeyboardInterrupt
+
+    def run(**more: Any) -> Any:
+        return budge.audit(drifting, people, im, target=1, execution=Execution(journal=tmp_path / "run", block_people=2, check="warn", **more))
+
+    with pytest.raises(KeyboardInterrupt):
+        run(finish=interrupt)
+    state["drifts"] = False
+    assert len(state["notes"]) == 1
+    assert [note for note in run().notes if "otherwise" in note.what] == state["notes"]

@@ -17,7 +17,7 @@ from budge.audit.failing import Streak, aside, check_answered, set_aside, unansw
 from budge.audit.loading import PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
-from budge.audit.resuming import shuffled
+from budge.audit.resuming import NOTE, shuffled
 from budge.audit.run import Prepared, info_of, nobody_left, prepare
 from budge.audit.storage import RECORD, tidy
 from budge.audit.streamed import MOST_PIECE, PieceRows, StreamedAudit, file_digest
@@ -41,9 +41,8 @@ IDENTITY = (
 )  # fmt: skip
 
 
-_NOTE = {"where": str, "what": str, "severity": str, "got?": str, "remedy?": str}
 _ANSWERED = {"file": str, "answers": str | None, "already": COUNT, "points": COUNT, "unresolved": COUNT, "unsettled": COUNT, "causes": [str], str: Any}
-_PIECE = {"data": str, "notes": [_NOTE], "models": {str: _ANSWERED}, "silent": [str], "down": COUNT, "blocks": COUNT}
+_PIECE = {"data": str, "notes": [NOTE], "models": {str: _ANSWERED}, "silent": [str], "down": COUNT, "blocks": COUNT}
 
 
 def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> StreamedAudit:
