@@ -83,6 +83,10 @@ def check_designed(counts: Counts, design: Design) -> None:
         raise ValueError(f"rows have more points than the {design.exact_limit:,} that the design lists")
     if counts.proof.any() and not design.prove:
         raise ValueError("rows have proofs, and the design asks for none")
+    drawn = fixed | stopped
+    left = drawn & ((counts.hits == 0) | ((counts.hits == counts.n) & (counts.unresolved == 0))) & (counts.proof == 0)
+    if design.prove and left.any():  # each of them has a proof, or the reason why there is none
+        raise ValueError("the design asks for proofs, and rows that draws leave open have none")
     if (rule := design.rule) is not None:
         n, hits, lost = counts.n[stopped], counts.hits[stopped], counts.unresolved[stopped]
         surprises = hits + lost if rule.claim == "below" else n - hits

@@ -64,6 +64,8 @@ class Prepared:
             from budge.audit.proving import settlers_of
 
             self.settlers, more = settlers_of(predictors, source, im, design)
+            if not self.settlers:  # results state no more than was tried
+                self.design = design.but(prove=False)
             self.notes = (*notes, *more)
         self.todo: IntArray = np.flatnonzero(np.any(list(self.asked.values()), axis=0))
 
