@@ -21,6 +21,7 @@ from budge.frames import table
 from budge.llm.prompt_files import read_table
 from budge.models import PredictionFile, point_keys
 from budge.people import People
+from budge.people.lines import of_csv
 from cpu import within
 
 CELLS = {
@@ -170,3 +171,17 @@ def test_a_wide_file_of_prompts_is_read_in_linear_time() -> None:
         assert len(read_table(f"{head}\n{',' * 29_999}\n", "prompts.csv")[0]) == 30_000
         with pytest.raises(DataError, match="columns are repeated"):
             read_table(f"{head},c7\n{',' * 30_000}\n", "prompts.csv")
+
+
+QUOTED = ['5" pipe', '"a\nb"', '"x,y"', '"q""q"', "a", '""', '"a"b"c', 'a""', '"l1\n""l2"', 'é"', '7"" x']
+
+
+def test_quotation_marks_within_cells_mean_the_same_in_a_table_and_in_a_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng, path = np.random.default_rng(0), tmp_path / "p.csv"
+    for rows in (['5" pipe', '"a\nb"', '3" pipe', "c"], *(rng.choice(QUOTED, int(rng.integers(1, 7))).tolist() for _ in range(80))):
+        monkeypatch.setattr("budge.people.lines.STEP", int(rng.choice([1, 2, 3, 7, 50, 1 << 22])))
+        end = str(rng.choice(["\n", "\r\n", "\r"]))
+        mark = "\ufeff" if rng.random() < 0.2 else ""
+        path.write_bytes((mark + end.join(["n,t", *(f"{i},{cell}" for i, cell in enumerate(rows))])).encode())
+        parts = [part.reader.read() for part in of_csv(path, int(rng.integers(1, 4))).parts]
+        assert repr(pd.concat(parts).values.tolist()) == repr(read_people(path).values.tolist()), rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,14 +11,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from budge.errors import DataError
 from budge.people.stream import Stream
-from budge.spec.tables import as_labels, as_numbers, header_of, parse_csv
+from budge.spec.tables import as_labels, as_numbers, header_of, parse_csv, separator
 
 __all__ = ["of_csv"]
 
+Bytes = npt.NDArray[np.uint8]
 STEP = 1 << 22  # bytes that are looked at together
 
 
@@ -85,15 +88,20 @@ def of_csv(path: Path, part: int, label: str | None = None) -> Stream:
 def _line_cuts(path: Path, part: int) -> list[int]:
     """Return the bytes at which parts begin, and the end of the file: every so many lines. A line may go on inside quotes."""
     cuts: list[int] = []
-    odd, lines, at = 0, 0, 0
+    odd, lines, at, last, closed = 0, 0, 0, ord("\n"), False
+    starts = np.frombuffer(f"{separator(path)}\r\n".encode(), dtype=np.uint8)
     with path.open("rb") as file:
         while block := file.read(STEP):
             bytes_ = np.frombuffer(block, dtype=np.uint8)
-            inside = (np.cumsum(bytes_ == ord('"')) + odd) & 1
+            before = np.append(np.uint8(last), bytes_[:-1])
+            if not at and block.startswith(codecs.BOM_UTF8):
+                before[len(codecs.BOM_UTF8) :][:1] = ord("\n")
+            marks = _quotes(bytes_, before, starts, bool(odd), closed)
+            inside = (np.cumsum(marks) + odd) & 1
             # A carriage return ends a line, too; one before a line feed need not, and the blank line that it makes at the end of a block is skipped.
             alone = (bytes_ == ord("\r")) & np.append(bytes_[1:] != ord("\n"), True)
             ends = np.flatnonzero(((bytes_ == ord("\n")) | alone) & (inside == 0))
-            odd = int(inside[-1])
+            odd, last, closed = int(inside[-1]), int(bytes_[-1]), bool(marks[-1]) and not inside[-1]
             if not cuts and len(ends):
                 cuts.append(at + int(ends[0]) + 1)  # past the header
                 ends = ends[1:]
@@ -104,6 +112,29 @@ def _line_cuts(path: Path, part: int) -> list[int]:
     if odd:
         raise DataError("a quotation is not closed", where=path.name, remedy="a quotation mark within quotes is written twice")
     return sorted({*(cuts or [at]), at}) if at else [0]
+
+
+def _quotes(bytes_: Bytes, before: Bytes, starts: Bytes, inside: bool, closed: bool) -> npt.NDArray[np.bool_]:
+    """Return which bytes are marks that open or close a quotation, as pandas reads them: one within a cell that has not begun with one is a letter.
+
+    `inside` tells whether the bytes begin within a quotation, `closed` whether the byte before them has closed one.
+    """
+    marks: npt.NDArray[np.bool_] = bytes_ == ord('"')
+    places = np.flatnonzero(marks)
+    ahead = before[places]
+    opens = ((np.arange(len(places)) + inside) & 1) == 0
+    doubled = (ahead == ord('"')) & ((places > 0) | closed)  # the one before it has closed a quotation
+    if (np.isin(ahead, starts) | doubled)[opens].all():  # no mark is a letter: they open and close in turn
+        return marks
+    real, end = [], -1 if closed else -2
+    for place, fits in zip(places.tolist(), np.isin(ahead, starts).tolist()):
+        if inside or fits or end == place - 1:
+            real.append(place)
+            end = place if inside else end
+            inside = not inside
+    marks = np.zeros(len(bytes_), dtype=bool)
+    marks[real] = True
+    return marks
 
 
 def _kind(column: pd.Series) -> str:

@@ -17,7 +17,7 @@ from budge.spec.limits import COLUMNS
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_labels", "as_numbers", "header_of", "parse_csv", "read_table"]
+__all__ = ["as_labels", "as_numbers", "header_of", "parse_csv", "read_table", "separator"]
 
 #: Signs for a missing number. In a column of texts only an empty cell is missing: "None" and "NA" may be levels.
 _MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "<NA>", "null", "NULL", "None", "#N/A"])
@@ -60,7 +60,7 @@ def parse_csv(source: Any, path: Path, **how: Any) -> pd.DataFrame:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)  # a first line with more cells than there are columns loses some
-            frame: pd.DataFrame = pd.read_csv(source, sep=_separator(path), **options, **how)
+            frame: pd.DataFrame = pd.read_csv(source, sep=separator(path), **options, **how)
         return frame
     except pd.errors.ParserWarning:
         raise DataError("is not a table: a line has more cells than there are columns", where=path.name) from None
@@ -79,7 +79,8 @@ def parse_csv(source: Any, path: Path, **how: Any) -> pd.DataFrame:
         raise StorageError(f"cannot be read: {error}", where=str(path)) from None
 
 
-def _separator(path: Path) -> str:
+def separator(path: Path) -> str:
+    """Return what stands between two cells of a file of this name."""
     return "\t" if path.suffix.lower() == ".tsv" else ","
 
 
@@ -102,7 +103,7 @@ def header_of(path: Path) -> list[str]:
         raise DataError(f"has a NUL byte at byte {start.index(0)}", where=path.name, remedy="a table is a CSV file, in text")
     lines = io.StringIO(start.decode("utf-8-sig", errors="surrogateescape"), newline="")  # lines end where pandas ends them
     try:
-        rows = csv.reader(lines, delimiter=_separator(path))
+        rows = csv.reader(lines, delimiter=separator(path))
         header = next(rows, [])
         "".join(header).encode()
         if len(header) > COLUMNS or (len(start) == FIRST and lines.tell() == len(lines.getvalue())):
