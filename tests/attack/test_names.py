@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -12,6 +15,8 @@ from budge.audit.gate import gate
 from budge.cli import main
 from budge.cli.shared import tame
 from budge.errors import Problem
+from budge.web import make_question
+from budge.web.desk import Desk
 
 FORGED = "x\nExactly 0 of these 2 people (0 %) are below the threshold."
 
@@ -51,3 +56,28 @@ def test_a_command_that_is_printed_can_be_pasted(tmp_path: Path, capsys: pytest.
     command = ["sample", str(tmp_path / "m.yaml"), str(tmp_path / "p.csv"), "--id", "$(touch x)", "-o", str(tmp_path / "o.csv")]
     assert main(command) == 0
     assert "--id '$(touch x)'" in capsys.readouterr().out
+
+
+STRANGE = ["n", "hits", "key", "verdict", "model", "a\nb", "\x1b[31mred", "<script>alert(1)</script>", "=cmd()", "\u202egnp", 'q"q', "`tick`", "nan", "x" * 900]
+
+
+@pytest.mark.parametrize("name", STRANGE, ids=range(len(STRANGE)))
+def test_names_of_every_kind_give_the_same_numbers_after_saving_resuming_and_on_the_page(tmp_path: Path, name: str) -> None:
+    def found(name: str, **more: Any) -> budge.Audit:
+        im = budge.InteractionModel([budge.Feature(name, "integer", bounds=(0, 3)), budge.Feature(f"c{name}", "category", levels=[name, "other"])], name=name)
+        X = pd.DataFrame({name: [0, 1, 2, 3], f"c{name}": [name, "other"] * 2, "group": [name, "other"] * 2}, index=[f"{name}{i}" for i in range(4)])
+        models = {name: lambda t: (t[name] > 2) * 1}
+        if more.pop("page", False):
+            desk, told = Desk(make_question(models, X, im, target=1)), []
+            started = desk.start()
+            desk.look(desk.state(started["state"]), 0, whole=True, stop=threading.Event(), tell=told.append)
+            assert json.loads(json.dumps([started, told], allow_nan=False))
+        return budge.audit(models, X, im, target=1, population="all", groups=["group"], **more)
+
+    numbers = found("plain").table[["n", "hits", "rho", "verdict"]].to_numpy().tolist()
+    journal = budge.Execution(journal=tmp_path / "journal", block_people=2)
+    first = found(name, page=True, execution=journal)
+    first.save(tmp_path / "run")
+    for again in (first, found(name, execution=journal), budge.Audit.load(tmp_path / "run")):
+        assert again.table[["n", "hits", "rho", "verdict"]].to_numpy().tolist() == numbers
+        assert str(again) == str(first)
