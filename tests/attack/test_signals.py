@@ -73,11 +73,12 @@ def ended(arguments: list[str], log: Path, numbers: list[signal.Signals], sign: 
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert until(lambda: sign.exists() or process.poll() is not None, 120)
         time.sleep(wait)
-        below = children(process.pid)
+        below = {pid: Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200] for pid in children(process.pid)}
         for number in numbers:
             process.send_signal(number)
         said, errors = process.communicate(timeout=60)
-    assert until(lambda: not any(alive(pid) for pid in below), 20), "workers are left"
+    gone = until(lambda: not any(alive(pid) for pid in below), 60)  # agents of Ray end some 25 s after what started them
+    assert gone, f"processes are left: {[words for pid, words in below.items() if alive(pid)]}"
     return process.returncode, said, errors
 
 

@@ -270,7 +270,8 @@ def _dask(work: Work, cluster: Any, n_jobs: int, workers: int) -> Iterator[_Pool
     distributed = _optional("distributed", "dask")
     payload, sent, under_way = _payload(work), None, dict[Future[Any], Any]()
     with ExitStack() as stack:
-        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+        quiet = logging.CRITICAL  # workers that are ended write what they could not send
+        local = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1", "silence_logs": quiet}
         if cluster is None:
             with suppress(ValueError):  # this process has no client
                 cluster = distributed.default_client()
