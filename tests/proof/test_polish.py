@@ -277,3 +277,22 @@ def test_every_order_of_costs_is_total():
     order = rows[cost.order(rows, np.zeros(3))]
     keys = [tuple(v) for v in cost.values(order, np.zeros(3)).tolist()]
     assert keys == sorted(keys)
+
+
+def test_plans_over_many_columns_are_minimal_and_ask_few_rows() -> None:
+    n, start = 300, np.zeros(300)
+    im = budge.InteractionModel([budge.Feature(f"f{i}", "binary") for i in range(n)], [LinearConstraint({"f8": 1, "f9": 1}, "<=", 1)])
+    hits = np.ones((4, n))
+    hits[:, 8] = 0
+
+    def ask(rows: np.ndarray) -> np.ndarray:
+        return rows[:, [0, 150, 299]].sum(axis=1) >= 2
+
+    feasible = feasible_from(im, start)
+    found = polish(start, hits, ask, feasible, Cost.of(None, im), whole=[True] * n, parts=[[8, 9]])
+    assert found.point is not None
+    assert found.point.sum() == 2
+    assert found.asked < 2000  # some 45,000 if each pass puts one column back
+    both = np.zeros(n)
+    both[[8, 9]] = 1
+    assert feasible(np.stack([start, found.point, both])).tolist() == [True, True, False]

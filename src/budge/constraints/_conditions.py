@@ -14,14 +14,16 @@ from budge.features import Feature
 __all__ = ["condition_problems", "environment", "moved_to", "rename"]
 
 
-def environment(x: Values, action: Values, change: Values, *, at_zero: bool = False) -> dict[Var, FloatArray]:
-    """What an expression may read: values reached, the start, own actions.
+def environment(names: Iterable[str], x: Values, action: Values, change: Values, *, at_zero: bool = False) -> dict[Var, FloatArray]:
+    """Return what an expression over these names may read: values reached, the start, own actions.
 
     With `at_zero` a bare name is the change itself, not the start plus the change.
     """
     env: dict[Var, FloatArray] = {}
-    for name, start in x.items():
-        here = np.asarray(start, dtype=float)
+    for name in names:
+        if name not in x:
+            continue
+        here = np.asarray(x[name], dtype=float)
         env["before", name] = here
         if name in change:
             moved = np.asarray(change[name], dtype=float)

@@ -79,8 +79,8 @@ class IfThen(Constraint):
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        now = environment(x, action, change)
-        read = environment(x, action, action, at_zero=True) if self.on == "action" else now
+        now = environment(self.scope, x, action, change)
+        read = environment(self.scope, x, action, action, at_zero=True) if self.on == "action" else now
         condition, consequence = self.bound
         return np.asarray(~np.asarray(condition.evaluate(read), dtype=bool) | np.asarray(consequence.evaluate(now), dtype=bool))
 

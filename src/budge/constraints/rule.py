@@ -62,7 +62,7 @@ class Rule(Constraint):
         return found
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        return np.asarray(self.bound.evaluate(environment(x, action, change)), dtype=bool)
+        return np.asarray(self.bound.evaluate(environment(self.scope, x, action, change)), dtype=bool)
 
     def rows(self, x: Mapping[str, float], known: Mapping[Var, FloatArray | float] | None = None) -> Formula | None:
         given = {**{("before", name): value for name, value in x.items()}, **(known or {})}

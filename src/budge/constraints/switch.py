@@ -89,7 +89,7 @@ class Switch(Constraint):
             return np.array(True)
         start = {name: np.asarray(x[name], dtype=float) for name in self.scope}
         rest = {name: np.zeros_like(value) for name, value in start.items()}
-        on = np.asarray(self.bound.evaluate(environment(start, rest, rest)), dtype=bool)
+        on = np.asarray(self.bound.evaluate(environment(self.scope, start, rest, rest)), dtype=bool)
         known = [~np.isnan(start[name]) for name in self.targets]
         zero = [np.asarray(equal(start[name], 0.0)) & k for name, k in zip(self.targets, known)]
         other = [k & ~z for k, z in zip(known, zero)]
@@ -97,7 +97,7 @@ class Switch(Constraint):
         return np.asarray(np.where(on, np.logical_and.reduce(zero), off), dtype=bool)
 
     def mask(self, x: Values, action: Values, change: Values) -> BoolArray:
-        on = np.asarray(self.bound.evaluate(environment(x, action, change)), dtype=bool)
+        on = np.asarray(self.bound.evaluate(environment(self.scope, x, action, change)), dtype=bool)
         still = [np.asarray(equal(np.asarray(action[name], dtype=float), 0.0)) for name in self.targets]
         frozen_all, moved_all, moved_any = np.array(True), np.array(True), np.array(False)
         for rests in still:

@@ -5,6 +5,7 @@ A polished plan is feasible, was asked of the model, and no single feature of it
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ Judge = Callable[[FloatArray], BoolArray]
 STEPS = 32  # of a line towards the start
 BISECTIONS = 12  # of a real number: it ends within 1/100,000 of its change
 MOST_PAIRS = 400  # of features that are reverted together, in one pass
+FEW = 32  # of more columns that have moved, blocks are reverted before single ones
 LARGEST = 2**62
 
 
@@ -44,13 +46,26 @@ def feasible_from(im: InteractionModel, start: FloatArray, columns: Sequence[str
     names = [f.name for f in im.features] if columns is None else list(columns)
     place = {name: j for j, name in enumerate(names)}
     others = [j for j, name in enumerate(names) if name not in im.by_name]
+    columns_of = [[place[name] for name in part.names] for part in im.parts]
+
+    def possible(k: int, changes: FloatArray) -> BoolArray:
+        part, own = im.parts[k], columns_of[k]
+        found = part.feasible(dict(zip(part.names, start[own])), dict(zip(part.names, changes.T)))
+        return np.broadcast_to(found, (len(changes),))
+
+    @functools.cache
+    def stays(k: int) -> bool:
+        return bool(possible(k, np.zeros((1, len(columns_of[k]))))[0])
 
     def feasible(points: FloatArray) -> BoolArray:
         changes = np.where(np.isnan(points) & np.isnan(start), 0.0, points - start)
         good = np.asarray((changes[:, others] == 0).all(axis=1))
-        for part in im.parts:
-            x = {name: start[place[name]] for name in part.names}
-            good &= np.broadcast_to(part.feasible(x, {name: changes[:, place[name]] for name in part.names}), good.shape)
+        for k, own in enumerate(columns_of):
+            moves = (changes[:, own] != 0).any(axis=1)
+            if not moves.all():
+                good &= moves | stays(k)
+            if moves.any():
+                good[moves] &= possible(k, changes[np.ix_(moves, own)])
         return good
 
     return feasible
@@ -123,6 +138,7 @@ class _Search:
     ) -> None:
         self.start, self.ask, self.feasible, self.cost = start, ask, feasible, cost
         self.whole, self.listed, self.parts = whole, listed, [list(part) for part in parts if len(part) > 1]
+        self.part_of = {j: part[0] for part in self.parts for j in part}
         self.asked = 0
 
     def good(self, points: FloatArray) -> BoolArray:
@@ -147,6 +163,10 @@ class _Search:
     def _moved(self, point: FloatArray) -> list[int]:
         return [int(j) for j in np.flatnonzero(self.cost.moved(point[None, :], self.start)[0])]
 
+    def _in_parts(self, point: FloatArray) -> list[int]:
+        """Return the columns that have moved, those of one part side by side."""
+        return sorted(self._moved(point), key=lambda j: (self.part_of.get(j, j), j))
+
     def _groups(self, point: FloatArray) -> Iterator[list[int]]:
         """Yield the columns of each coupled part that have moved, where there are several."""
         moved = set(self._moved(point))
@@ -156,7 +176,17 @@ class _Search:
                 yield mine
 
     def _reverted(self, point: FloatArray) -> FloatArray:
-        """Return the point with every set of columns put back that the target does not need."""
+        """Return the point with every set of columns put back that the target does not need; of many columns, halves, quarters and so on first."""
+        moved = self._in_parts(point)
+        size = len(moved)
+        while size > FEW and len(moved) > FEW:
+            size = -(-min(size, len(moved)) // 2)
+            for at in range(0, len(moved), size):
+                tried = point.copy()
+                tried[moved[at : at + size]] = self.start[moved[at : at + size]]
+                if self.good(tried[None, :])[0]:
+                    point = tried
+            moved = self._in_parts(point)
         return put_back(point, self.start, self._sets, self.good, self.cost)
 
     def _sets(self, point: FloatArray) -> list[list[int]]:
