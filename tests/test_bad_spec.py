@@ -514,3 +514,9 @@ def test_the_command_gives_the_problems_as_a_record(tmp_path: Path, capsys: pyte
     assert record["error"] == "SpecError"
     assert len(record["problems"]) == 7
     assert {"where", "what"} <= set(record["problems"][0])
+
+
+@pytest.mark.parametrize("law", ["log", {"weights": {0: 1}}, 3])
+def test_a_distribution_in_python_must_be_one(law: object) -> None:
+    with pytest.raises(SpecError, match=r"features\.a\.distribution: must be a Distribution .*from_spec"):
+        budge.InteractionModel([budge.Feature("a", "integer", bounds=(1, 5), distribution=law)])  # type: ignore[arg-type]

@@ -183,7 +183,9 @@ class Feature:
             elif step < 0:
                 wrong(limit, "a step limit cannot be negative", step, "give the size of the step; the key tells its direction")
         found += self._level_problems(place)
-        if self.distribution is not None:
+        if self.distribution is not None and not isinstance(self.distribution, Distribution):
+            wrong("distribution", "must be a Distribution", self.distribution, "use budge.distributions.Distribution.from_spec(...)")
+        elif self.distribution is not None:
             found += self.distribution.problems(self.type, self.levels, f"{place}.distribution")
         if not found and self.distribution is not None:
             found += self._support_problems(f"{place}.distribution")

@@ -176,11 +176,14 @@ def guarded(action: Callable[[bytes], object]) -> Callable[[bytes], None]:
         raise Finding(f"more than {SECONDS} s of CPU")
 
     signal.signal(signal.SIGVTALRM, late)
-    base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+    def most() -> float:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
     def once(data: bytes) -> None:
         if not data:
             return
+        before = most()
         signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
         try:
             action(data)
@@ -188,9 +191,8 @@ def guarded(action: Callable[[bytes], object]) -> Callable[[bytes], None]:
             pass
         finally:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        if most > max(MEGABYTES, base + MEGABYTES / 2):
-            raise Finding(f"{most:.0f} MB")
+        if (now := most()) > max(MEGABYTES, before + MEGABYTES / 2):  # what atheris keeps grows, by little each time
+            raise Finding(f"{now - before:.0f} MB more")
 
     return once
 
