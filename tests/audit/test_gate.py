@@ -52,6 +52,28 @@ def test_what_is_no_condition_is_refused(listed: budge.Audit, condition: str, wh
         gate(listed, condition)
 
 
+@pytest.mark.parametrize("condition", ["count(verdict == 'belwo') > 0", "share(status != 'fine') > 0", "count(method in ('exact', 'drawn')) > 0"])
+def test_a_word_that_a_column_can_never_hold_is_refused(listed: budge.Audit, condition: str) -> None:
+    with pytest.raises(InputError, match="no such level"):  # such a gate would never fail
+        gate(listed, condition)
+
+
+def test_a_gate_on_rho_is_refused_where_answers_are_missing() -> None:
+    def failing(table: pd.DataFrame) -> Any:
+        if ((table["who"] == 1) & (table["dial"] > 5)).any():
+            raise RuntimeError("down")
+        return (table["dial"] > 8) * 1
+
+    im = budge.InteractionModel([budge.Feature("dial", "integer", bounds=(0, 9)), budge.Feature("who", "integer", bounds=(0, 9), actionable=False)])
+    X = pd.DataFrame({"dial": [0, 1, 2], "who": [0, 1, 2]})
+    found = budge.audit(failing, X, im, design=budge.Design(target=1, max_unresolved=0.5))
+    assert found.table["rho"].isna().sum() == 1
+    for condition in ("count(rho > 0.05) > 2", "count(not (rho > 0.05)) > 0", "share(rho < 0.2) < 1", "mean(rho) > 0", "least(rho) < 1"):
+        with pytest.raises(InputError, match="rho is not known of 1 people"):
+            gate(found, condition)
+    assert gate(found, "count(high > 0.05) > 2").failed
+
+
 def test_numbers_with_a_guarantee() -> None:
     X = dials(60)[0].assign(rate=np.repeat([0.0, 0.5], 30), group=np.repeat(["a", "b"], 30))
     wish: dict[str, Any] = {"target": 1, "n": 60, "seed": 1, "population": "all"}

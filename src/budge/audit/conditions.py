@@ -23,7 +23,7 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
     Parameters
     ----------
     words
-        Further levels that a column of texts may be compared with, beside those that occur in it.
+        All levels that a column of texts can have, where that is known: a comparison with another one, which can never hold, is an error.
     """
     try:
         parsed = parse(text)
@@ -46,12 +46,13 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
             texts[layer, name] = codes, [str(v) for v in found]
     # One order of all levels for all texts, whether they occur or not: so that two columns can be compared with each other.
     given = [node.value for node in walk(parsed.node) if isinstance(node, Text)]
-    known = sorted({*given, *(v for _, own in texts.values() for v in own), *(w for _, name in texts for w in (words or {}).get(name, ()))})
+    known = sorted({*given, *(v for _, own in texts.values() for v in own)})
     levels = {name: known for _, name in texts}
+    possible = {name: (words or {}).get(name, known) for name in levels}
     for var, (codes, own) in texts.items():
         place = {level: float(k) for k, level in enumerate(known)}
         env[var] = np.where(codes < 0, np.nan, np.array([*(place[v] for v in own), np.nan])[codes])
-    problems = parsed.check(levels, list(columns), ordered=())
+    problems = parsed.check(possible, list(columns), ordered=())
     if problems:
         raise InputError([replace(p, where=f"{where}, {p.where}") for p in problems])
     try:

@@ -9,7 +9,7 @@ and ``gap_low`` (what the largest difference between two declared groups is at l
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from budge.audit.summary import differences
 from budge.errors import ExpressionError, InputError, nearest
 from budge.expressions import parse
 from budge.expressions.tokens import Token, scan
-from budge.stats.claims import JUDGED
+from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, STATUSES
 
 if TYPE_CHECKING:
@@ -32,10 +32,7 @@ __all__ = ["Gate", "gate", "gate_table"]
 
 OVER_PEOPLE = ("share", "count", "mean", "least", "most")
 GUARANTEED = ("share_low", "share_high", "gap_low")
-WORDS = {
-    "verdict": (*JUDGED, *STATUSES), "status": STATUSES, "method": LAWS, "exactness": ("exact", "guaranteed", "approximate"),
-    "extreme": ("none", "every"),
-}  # fmt: skip
+WORDS = {"verdict": VERDICTS, "status": STATUSES, "method": LAWS, "exactness": EXACTNESS, "extreme": EXTREMES}
 
 
 @dataclass(frozen=True)
@@ -78,14 +75,14 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
             for piece in audit.in_memory(name, naming=condition):
                 yield _with_people(piece, name, people, condition)
 
-    found = _judged(condition, tables, {name: _guaranteed(audit, name, names[0]) for name in used})
+    found = _judged(condition, tables, {name: _guaranteed(audit, name, names[0]) for name in used}, WORDS)
     rough = bool(used) and audit.tally(names[0]).total("approximate") > 0
     return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
 
 
 def gate_table(table: pd.DataFrame, condition: str) -> Gate:
     """Evaluate a condition over any table: the tests of language models have one of their own."""
-    return _judged(condition, lambda: iter([table]), {})
+    return _judged(condition, lambda: iter([table]), {}, {"verdict": VERDICTS})
 
 
 def _with_people(audit: Audit, name: str, people: pd.DataFrame | None, condition: str) -> pd.DataFrame:
@@ -127,7 +124,7 @@ def _guaranteed(audit: Audit, what: str, model: str) -> float:
     return max([0.0, *(float(max(g["low"].max(), (-g["high"]).max())) for g in gaps if len(g))])
 
 
-def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], numbers: dict[str, float]) -> Gate:
+def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], numbers: dict[str, float], words: Mapping[str, tuple[str, ...]]) -> Gate:
     text, end, tokens = "", 0, _tokens(condition)
     for k, token in enumerate(tokens):
         if token.kind != "name" or token.column < end:
@@ -135,7 +132,7 @@ def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], number
         after = token.column + len(token.text)
         if token.text in OVER_PEOPLE and tokens[k + 1].text == "(":
             begin, after = tokens[k + 1].column + 1, _closing(tokens[k + 1 :], condition) + 1
-            value = _over_people(tables(), token.text, condition[begin : after - 1])
+            value = _over_people(tables(), token.text, condition[begin : after - 1], words)
         elif token.text in numbers:
             value = numbers[token.text]
         else:
@@ -173,25 +170,26 @@ def _closing(tokens: list[Token], condition: str) -> int:
     raise InputError("a bracket is not closed", where="fail-if", got=condition)
 
 
-def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: str) -> float:
+def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: str, words: Mapping[str, tuple[str, ...]]) -> float:
     """Return a number over all people, from tables that come one after the other."""
     total, known, people, gaps, least, most = 0.0, 0, 0, 0, np.inf, -np.inf
     for table in tables:
-        values, boolean = evaluate(inside, table, where="fail-if", words=WORDS)
+        values, boolean = evaluate(inside, table, where="fail-if", words=words)
         if name in ("share", "count") and not boolean:
             if inside.strip() not in ("no_way", "every_way"):
                 raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=inside)
             values = values != 0
         numbers = values.astype(float)
-        if re.search(r"\brho\b", inside) and "method" in table:
-            gaps += int(np.isnan(numbers[(table["method"] != "none").to_numpy()]).sum())
+        if re.search(r"\brho\b", inside) and {"rho", "method"} <= set(table.columns):  # a comparison with what is not known is false, and so is its opposite
+            gaps += int((table["rho"].isna() & (table["method"] != "none")).sum())
         there = numbers[~np.isnan(numbers)]
         total, known, people = total + float(there.sum()), known + len(there), people + len(numbers)
         least, most = min(least, float(there.min(initial=np.inf))), max(most, float(there.max(initial=-np.inf)))
+    if gaps:
+        what = f"rho is not known of {gaps} people: answers are missing, or proofs leave it open"
+        raise InputError(what, where="fail-if", got=f"{name}({inside})", remedy="use low or high")
     if name == "count":
         return total if known == people else np.nan
-    if gaps:
-        raise InputError(f"is not known of {gaps} people: answers are missing", where="fail-if", got=f"{name}({inside})", remedy="use low or high")
     if not known:
         raise InputError("nobody has a value", where="fail-if", got=f"{name}({inside})", remedy="audit people who can be judged")
     return {"least": least, "most": most}.get(name, total / known)
