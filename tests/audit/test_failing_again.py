@@ -400,3 +400,28 @@ def test_a_note_that_a_model_has_drifted_is_kept_when_the_run_goes_on(tmp_path: 
     state["drifts"] = False
     assert len(state["notes"]) == 1
     assert [note for note in run().notes if "otherwise" in note.what] == state["notes"]
+
+
+@pytest.mark.parametrize("kind", ["table", "stream"])
+def test_a_finished_run_does_not_promise_to_ask_again(tmp_path: Path, kind: str) -> None:
+    down = {"now": True}
+
+    def failing(table: pd.DataFrame) -> np.ndarray:
+        if down["now"] and (table["dial"] > 0.95).any():
+            raise RuntimeError("down")
+        return below_rate(table)
+
+    X, im = dials(6)
+    people = people_of(X.assign(dial=0.5), kind, tmp_path)
+    how = Execution(journal=tmp_path / "run")
+    design = Design(**WISH, max_unresolved=0.0)
+    with pytest.raises(IncompleteError) as caught:
+        budge.audit(failing, people, im, design=design, execution=how)
+    assert [note.remedy for note in caught.value.result.notes] == ["the same call with the same journal asks about them again"]  # type: ignore[attr-defined]
+    how = Execution(journal=tmp_path / "accepted")
+    first = budge.audit(failing, people, im, design=design.but(max_unresolved=0.5), execution=how)
+    down["now"] = False
+    again = budge.audit(failing, people, im, design=design.but(max_unresolved=0.5), execution=how)
+    assert first.table["unresolved"].sum() == again.table["unresolved"].sum() > 0
+    for found in (first, again):
+        assert [note.remedy for note in found.notes] == ["a new run asks about them again: overwrite this one (--overwrite), or choose another folder"]

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from budge.audit.counting import Counted
 from budge.audit.design import Design
 from budge.errors import BudgeError, IncompleteError, Problem
 from budge.stats.counts import Counts
 
-__all__ = ["ASIDE", "DOWN", "Streak", "answered", "aside", "check_answered", "set_aside", "unanswered", "with_result"]
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
+__all__ = ["ASIDE", "DOWN", "Streak", "accepted", "answered", "aside", "check_answered", "set_aside", "unanswered", "with_result"]
 
 ASIDE = "people"  # where the note of a result without some of them stands
 DOWN = 3  # blocks in a row in which a model fails on everything: the run ends
 ASK_AGAIN = "the same call with the same journal asks about them again"
+ANEW = "a new run asks about them again: overwrite this one (--overwrite), or choose another folder"
 Raised = TypeVar("Raised", bound=BudgeError)
+Result = TypeVar("Result", bound="Audit")
 
 
 class Streak:
@@ -101,3 +106,9 @@ def check_answered(points: tuple[int, int], design: Design, causes: Sequence[str
         )  # fmt: skip
         error.result = result  # type: ignore[attr-defined]
         raise error
+
+
+def accepted(result: Result) -> Result:
+    """Return the result of a run that is finished: where points without an answer are few enough, no later call asks about them."""
+    notes = tuple(replace(note, remedy=ANEW) if note.remedy == ASK_AGAIN else note for note in result.notes)
+    return replace(result, notes=notes)

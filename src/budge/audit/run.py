@@ -20,7 +20,7 @@ from budge.audit.conditions import where_true
 from budge.audit.counting import Block, Counted, Work
 from budge.audit.design import Design, Execution, population_name
 from budge.audit.engines import run_blocks
-from budge.audit.failing import Streak, answered, aside, check_answered, set_aside, unanswered, with_result
+from budge.audit.failing import Streak, accepted, answered, aside, check_answered, set_aside, unanswered, with_result
 from budge.audit.result import Audit
 from budge.audit.resuming import answers_still, latest, missed, record_of, recounted, resumed, shuffled, unsettled
 from budge.audit.rows import Context, Rows
@@ -276,7 +276,7 @@ def finished(made: Prepared, result: Audit, check: bool | str, other: str | None
     result = replace(result, notes=(*result.notes, *drifted(made.predictors, made.source.starts(), made.before, check, result, other)))
     causes = [cause for found in result.info["causes"].values() for cause in found]
     check_answered(answered([rows.counts for rows in result.rows.values()]), made.design, causes, result)
-    return result
+    return accepted(result)
 
 
 def drifted(

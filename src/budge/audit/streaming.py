@@ -13,7 +13,7 @@ import numpy as np
 
 from budge.audit.design import Design, Execution
 from budge.audit.engines import run_blocks
-from budge.audit.failing import Streak, aside, check_answered, set_aside, unanswered, with_result
+from budge.audit.failing import Streak, accepted, aside, check_answered, set_aside, unanswered, with_result
 from budge.audit.loading import PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
@@ -77,6 +77,7 @@ def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution
         result = _confirmed(folder, work, people, done, result, execution, made if fresh else None)
         points = sum(m for m, _ in _points(result).values()), sum(lost for _, lost in _points(result).values())
         check_answered(points, result.design, [c for found in result.info["causes"].values() for c in found], result)
+        result = accepted(result)
         if not log.complete or not (folder / RECORD).exists():
             result.write_record()
         if execution.finish is not None:
