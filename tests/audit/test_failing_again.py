@@ -425,3 +425,52 @@ def test_a_finished_run_does_not_promise_to_ask_again(tmp_path: Path, kind: str)
     assert first.table["unresolved"].sum() == again.table["unresolved"].sum() > 0
     for found in (first, again):
         assert [note.remedy for note in found.notes] == ["a new run asks about them again: overwrite this one (--overwrite), or choose another folder"]
+
+
+@pytest.mark.parametrize("kind", ["table", "stream"])
+def test_a_run_in_which_the_model_changed_does_not_go_on(tmp_path: Path, kind: str) -> None:
+    calls, changed = {"made": 0, "until": 0}, {"now": True}
+
+    def drifting(table: pd.DataFrame) -> np.ndarray:
+        calls["made"] += 1
+        found = below_rate(table)
+        if changed["now"] and calls["made"] > calls["until"]:
+            found = np.where(table["rate"] == 0.75, 0, found)
+        return np.asarray(found)
+
+    X, im = dials(60)
+    X = X.assign(dial=0.5, rate=np.where(np.arange(60) % 4 == 1, 0.75, 0.25))
+    people, design = people_of(X, kind, tmp_path, part=5), Design(**WISH)
+    clean = budge.audit(below_rate, people, im, design=design)
+    how = Execution(journal=tmp_path / "run", block_people=5)
+    changed["now"] = False
+    budge.audit(drifting, people, im, design=design, execution=how.but(journal=tmp_path / "counted"))
+    calls.update(made=0, until=calls["made"] // 2)  # about in the middle of the run, after many blocks were written
+    changed["now"] = True
+    with pytest.raises(ModelError, match="answers otherwise than at the start"):
+        budge.audit(drifting, people, im, design=design, execution=how)
+    changed["now"] = False  # mended, as the error demands
+    with pytest.raises(InputError, match="answers in this run are in doubt"):
+        budge.audit(drifting, people, im, design=design, execution=how)
+    noted = budge.audit(drifting, people, im, design=design, execution=how.but(check="warn"))
+    assert any("answers otherwise than at the start" in note.what for note in noted.notes)
+    again = budge.audit(drifting, people, im, design=design, execution=how.but(overwrite=True))
+    pd.testing.assert_frame_equal(again.table, clean.table)
+    assert not again.notes
+
+
+def test_a_noted_change_of_the_model_stays_noted(tmp_path: Path) -> None:
+    state = {"made": 0, "bad": True}
+
+    def drifting(table: pd.DataFrame) -> np.ndarray:
+        state["made"] += 1
+        return np.where((table["rate"] == 0.75) & state["bad"] & (state["made"] > 20), 0, below_rate(table))
+
+    X, im = dials(60)
+    X = X.assign(dial=0.5, rate=np.where(np.arange(60) % 4 == 1, 0.75, 0.25))
+    how = Execution(journal=tmp_path / "run", block_people=5, check="warn")
+    first = budge.audit(drifting, X, im, design=Design(**WISH), execution=how)
+    state["bad"] = False
+    again = budge.audit(drifting, X, im, design=Design(**WISH), execution=how)
+    for found in (first, again):
+        assert any("answers otherwise than at the start" in note.what for note in found.notes)

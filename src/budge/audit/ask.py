@@ -29,13 +29,18 @@ if TYPE_CHECKING:
     from budge.stats.counts import Counts
 
 __all__ = [
-    "Answers", "Asker", "Few", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "asking", "points_at", "points_of", "predictors_of",
+    "Answers", "Asker", "DriftError", "Few", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "asking", "points_at", "points_of",
+    "predictors_of",
 ]  # fmt: skip
 
 BoolArray = npt.NDArray[np.bool_]
 TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
 AGAIN = 1000  # starts that are asked again at the end
 FEW = 8  # points of a block that are asked about again at its end
+
+
+class DriftError(ModelError):
+    """A model answers otherwise now than it did: which of its answers are in a journal is not known."""
 
 
 @dataclass(frozen=True)

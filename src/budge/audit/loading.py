@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from budge.audit.result import Audit
 
 __all__ = [
-    "COUNTS", "FORMAT", "PARTS", "RECORD", "check_people", "check_record", "design_of", "digest_of", "load_audit", "most_record",
+    "COUNTS", "FORMAT", "NOTE", "PARTS", "RECORD", "check_people", "check_record", "design_of", "digest_of", "load_audit", "most_record",
     "notes_of", "piece_files", "read_record", "target_was_code",
 ]  # fmt: skip
 
@@ -60,8 +60,8 @@ _INFO = {
     "python?": str, "numpy?": str, "pandas?": str, str: Any,
 }  # fmt: skip
 DIGEST = Rule("a digest", lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None)
-_NOTE = {"where": str, "what": str, "severity": word("error", "warning"), "got?": str, "remedy?": str}
-_BOTH = {"budge": int, "info": _INFO, "design": _DESIGN, "notes": [_NOTE]}
+NOTE = {"where": str, "what": str, "severity": word("error", "warning"), "got?": str, "remedy?": str}
+_BOTH = {"budge": int, "info": _INFO, "design": _DESIGN, "notes": [NOTE]}
 _COLUMN = {"array?": str, "values?": list, "zone?": str}
 _GROUP = _COLUMN | {"order?": list, "ordered?": bool}
 _TABLE = _BOTH | {

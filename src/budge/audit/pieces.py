@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.audit.ask import Asker, answers_digest
+from budge.audit.ask import Asker, DriftError, answers_digest
 from budge.audit.counting import Counted
 from budge.audit.design import Design, Execution
 from budge.audit.failing import Streak
@@ -109,7 +109,7 @@ class PieceWork:
             for block in Blocks(made, left, self.execution, self.told):
                 seen.append(work(block))
                 if self.execution.check != "warn":
-                    ModelError.raise_if(seen[-1].drift)
+                    DriftError.raise_if(seen[-1].drift)
                 work, blocks = replace(work, down=seen[-1].down if streak.add(seen[-1], ends=False) else frozenset()), blocks + 1
             left = missed(seen[before:])
             if second or work.down or not len(left):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from budge.audit.ask import DriftError
 from budge.audit.counting import Counted
+from budge.audit.loading import NOTE
 from budge.audit.probe import PROBE, another_run, differing_counts, differing_probe, probe_of
 from budge.audit.rows import Rows, check_designed
 from budge.audit.sources import BoolArray, IntArray
-from budge.errors import IncompleteError, InputError, Problem
+from budge.errors import IncompleteError, InputError, Problem, StorageError
 from budge.journal import Journal
 from budge.models.contained import reason
 from budge.models.contract import differ
@@ -24,24 +27,62 @@ from budge.stored import COUNT, check_shape, reading, word
 if TYPE_CHECKING:
     from budge.audit.run import Prepared
 
-__all__ = ["NOTE", "answers_still", "blocks_of", "latest", "missed", "record_of", "recounted", "resumed", "shuffled", "unsettled", "without"]
+__all__ = [
+    "DOUBT", "NOTE", "answers_still", "blocks_of", "doubt", "doubting", "doubts", "in_doubt", "latest", "missed", "record_of", "recounted", "resumed",
+    "shuffled", "unsettled", "without",
+]  # fmt: skip
 
 NOTE = {"where": str, "what": str, "severity": str, "got?": str, "remedy?": str}
 _BLOCK = {"people": [COUNT], "asked": {str: [bool]}, "counts": {str: {"heavy": {str: list}, str: list}}, "causes": {str: [str]}, "drift": [NOTE]}
+DOUBT = "doubt"  # its key in a journal
 RECOUNTED = 4  # people of finished blocks who are counted again
 SCORES, MANY = "scores:", 1_000_000  # the keys of scores in a journal, and how many stand in a record at most
 
 
-def resumed(log: Journal, made: Prepared, info: Mapping[str, Any], check: bool) -> tuple[Prepared, list[Counted]]:
+def doubt(log: Journal | None, problems: Sequence[Problem]) -> None:
+    """Note in a journal that a model answered otherwise under way: which of the blocks hold such answers, if there are any, is not known."""
+    if log is not None and problems and not log.complete and log.attempt > 1 and not {DOUBT} & log.keys():
+        log.write({DOUBT: {"notes": [replace(p, severity="warning").to_dict() for p in problems]}})
+
+
+@contextmanager
+def doubting(log: Journal | None) -> Iterator[None]:
+    """Note in a journal that a model answered otherwise, where that ends the run: the same call must not go on from such answers."""
+    try:
+        yield
+    except DriftError as error:
+        with suppress(StorageError):  # what the model did matters more
+            doubt(log, error.problems)
+        raise
+
+
+def doubts(log: Journal, record: Mapping[str, Any] | None) -> tuple[Problem, ...]:
+    """Return what was noted by `doubt`."""
+    with reading(log.path, "the journal of the run is damaged"):
+        if record is not None:
+            check_shape(record, {"notes": [NOTE]})
+        return tuple(Problem(**note) for note in record["notes"]) if record is not None else ()
+
+
+def in_doubt(notes: Sequence[Problem], check: bool | str) -> Problem | None:
+    """Return a problem where a journal may hold answers of two models; it is read nevertheless where no such thing is checked, or only noted."""
+    if not notes or check is not True:
+        return None
+    return Problem("journal", f"answers in this run are in doubt, and which is not known: {notes[0].what}", remedy="choose another folder, or overwrite it")
+
+
+def resumed(log: Journal, made: Prepared, info: Mapping[str, Any], check: bool | str) -> tuple[Prepared, list[Counted]]:
     """Return the audit with the scores about the starts that its journal holds, and the blocks of that journal.
 
-    The journal of another model, another target or other interactions is an error; where it may be overwritten, the run starts over.
+    The journal of another model, another target or other interactions is an error, and so is one in doubt; where it may be overwritten, the run
+    starts over.
     """
     records = log.done()
+    notes = doubts(log, records.pop(DOUBT, None))
     probe, scores = records.pop(PROBE, None), {key: records.pop(key) for key in list(records) if key.startswith(SCORES)}
     same, blocks, now = made, list[Counted](), None
     before = {**made.before, **_scores_of(log, scores, made, begun=bool(records))}
-    another = _answers_differ(made.before, before)
+    another = in_doubt(notes, check) or _answers_differ(made.before, before)
     if another is None:
         if any(not np.array_equal(before[name], made.before[name]) for name in before):
             same = made.answered(before)
@@ -54,9 +95,10 @@ def resumed(log: Journal, made: Prepared, info: Mapping[str, Any], check: bool) 
         if not log.overwrite:
             raise InputError(replace(another, where=str(log.path)))
         log.restart()
-        same, blocks, now, probe, scores = made, [], probe_of(made, info) if check else None, None, {}
+        same, blocks, now, probe, scores, notes = made, [], probe_of(made, info) if check else None, None, {}, ()
     if not log.complete:
         log.write({**({} if scores else _score_records(made.before)), **({PROBE: now} if now is not None and probe is None else {})})
+    same.notes = (*same.notes, *notes)
     return same, blocks
 
 

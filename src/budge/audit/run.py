@@ -15,14 +15,25 @@ import numpy.typing as npt
 import pandas as pd
 
 import budge
-from budge.audit.ask import Asker, answers_digest, ask_again, ask_starts, predictors_of
+from budge.audit.ask import Asker, DriftError, answers_digest, ask_again, ask_starts, predictors_of
 from budge.audit.conditions import where_true
 from budge.audit.counting import Block, Counted, Work
 from budge.audit.design import Design, Execution, population_name
 from budge.audit.engines import run_blocks
 from budge.audit.failing import Streak, accepted, answered, aside, check_answered, set_aside, unanswered, with_result
 from budge.audit.result import Audit
-from budge.audit.resuming import answers_still, latest, missed, record_of, recounted, resumed, shuffled, unsettled
+from budge.audit.resuming import (
+    answers_still,
+    doubt,
+    doubting,
+    latest,
+    missed,
+    record_of,
+    recounted,
+    resumed,
+    shuffled,
+    unsettled,
+)
 from budge.audit.rows import Context, Rows
 from budge.audit.sources import BoolArray, IntArray, Source, TableSource, choose, make_source
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, Problem, nearest
@@ -145,9 +156,10 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
     try:
         seen = list[Counted]()
         if log is not None:
-            made, seen = resumed(log, made, info, bool(execution.check))
+            made, seen = resumed(log, made, info, execution.check)
             info = info_of(made)
-        result = _counted(made, info, seen, log, execution)
+        with doubting(log):
+            result = _counted(made, info, seen, log, execution)
         if execution.finish is not None:
             result = execution.finish(result)
         if log is not None and not log.complete:
@@ -180,9 +192,10 @@ def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: 
             for _, found in run_blocks(work, blocks, n_jobs=execution.n_jobs, engine=execution.engine):
                 seen.append(found)
                 if execution.check != "warn":
-                    ModelError.raise_if(found.drift)
+                    DriftError.raise_if(found.drift)
                 if log is not None:
                     log.write({f"{attempt:06d}:{int(found.people[0]):012d}": record_of(found)})
+                doubt(log, found.drift)
                 ready |= np.isin(made.todo, found.people)
                 told(int(ready.sum()) - told_of)
                 streak.add(found)
@@ -204,7 +217,9 @@ def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: 
     except IncompleteError as error:
         with_result(error, result)
         raise
-    return finished(made, result, execution.check, other)
+    checked = finished(made, result, execution.check, other)
+    doubt(log, checked.notes[len(result.notes) :])
+    return checked
 
 
 def _people(blocks: Sequence[Counted]) -> IntArray:
@@ -288,7 +303,7 @@ def drifted(
         what = "the model answers otherwise than at the start: points of the first block, counted again at the end, gave other counts"
         problems.append(Problem("model", what, got=other, remedy="fix its seed and its version; check='warn' keeps the result with a note"))
     if problems and check != "warn":
-        raise with_result(ModelError(problems), result)
+        raise with_result(DriftError(problems), result)
     if silent and check != "warn":
         raise with_result(IncompleteError(silent), result)
     return tuple(replace(p, severity="warning") for p in (*problems, *silent))

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
+from budge.audit.ask import DriftError
 from budge.audit.design import Design, Execution
 from budge.audit.engines import run_blocks
 from budge.audit.failing import Streak, accepted, aside, check_answered, set_aside, unanswered, with_result
 from budge.audit.loading import PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
-from budge.audit.resuming import NOTE, shuffled
+from budge.audit.resuming import DOUBT, NOTE, doubt, doubting, doubts, in_doubt, shuffled
 from budge.audit.run import Prepared, info_of, nobody_left, prepare
 from budge.audit.storage import RECORD, tidy
 from budge.audit.streamed import MOST_PIECE, PieceRows, StreamedAudit, file_digest
@@ -60,21 +61,25 @@ def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution
         raise OutputExistsError("holds a finished run", where=str(folder), remedy="choose another folder, or overwrite it")
     work, info, made = prepare_stream(people, model, im, design, execution)
     with Journal.open(folder, {key: info[key] for key in IDENTITY}, overwrite=execution.overwrite) as log:
-        done, open_ = _finished(log, folder, work, people, info)
+        done, open_, doubted = _finished(log, folder, work, people, info)
         lost, ended, fresh = None, None, len(done) < len(people.parts)
         try:
-            ended = _run(log, folder, work, people, done, open_, execution)
+            with doubting(log):
+                ended = _run(log, folder, work, people, done, open_, execution)
         except (IncompleteError, ModelError) as error:
             lost = error
         done = {**open_, **done}
-        result, gone = _result(folder, work, people, info, made.notes, done, held), [part for k, part in enumerate(people.parts) if k not in done]
+        result, gone = _result(folder, work, people, info, (*made.notes, *doubted), done, held), [part for k, part in enumerate(people.parts) if k not in done]
         if isinstance(lost, ModelError):
             raise with_result(lost, result)
         if lost is None and ended is not None and (gone or not _answers_still(folder, work, people, done)):
             lost = ended
         if lost is not None:
             raise _given_up(lost, gone, people, result)
-        result = _confirmed(folder, work, people, done, result, execution, made if fresh else None)
+        noted = len(result.notes)
+        with doubting(log):
+            result = _confirmed(folder, work, people, done, result, execution, made if fresh else None)
+        doubt(log, result.notes[noted:])
         points = sum(m for m, _ in _points(result).values()), sum(lost for _, lost in _points(result).values())
         check_answered(points, result.design, [c for found in result.info["causes"].values() for c in found], result)
         result = accepted(result)
@@ -116,7 +121,7 @@ def _confirmed(
         except IncompleteError as error:
             silent = list(error.problems)
     if other is not None and execution.check != "warn":
-        raise with_result(ModelError(other), result)
+        raise with_result(DriftError(other), result)
     if silent and execution.check != "warn":
         raise with_result(IncompleteError(silent), result)
     return replace(result, notes=(*result.notes, *(replace(p, severity="warning") for p in (*silent, *([other] if other else [])))))
@@ -173,13 +178,15 @@ def _content(folder: Path, work: PieceWork, number: int, record: Mapping[str, An
 
 def _finished(
     log: Journal, folder: Path, work: PieceWork, people: People, info: Mapping[str, Any]
-) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]]]:
+) -> tuple[dict[int, dict[str, Any]], dict[int, dict[str, Any]], tuple[Problem, ...]]:
     """Return the records of parts that are finished: their files are whole, and every point has an answer or the run is complete.
 
-    And those of parts in which points have no answer, or a model did not answer about people as they are at the end: these are worked on again.
+    And those of parts in which points have no answer, or a model did not answer about people as they are at the end: these are worked on again. And what
+    was noted of models that answered otherwise under way.
     """
     done: dict[int, dict[str, Any]] = {}
     records = log.done()
+    notes = doubts(log, records.pop(DOUBT, None))
     probe = records.pop(PROBE, None)
     for key, record in sorted(records.items()):
         with reading(log.path, f"the journal of the run is damaged: {key}"):
@@ -195,16 +202,18 @@ def _finished(
             raise StorageError("was changed or lost after it was written", where=where, remedy=remedy)
         if not whole:
             del done[number]
-    another = _another(log, folder, work, people, info, probe, done) if work.execution.check else None
+    another = in_doubt(notes, work.execution.check)
+    if another is None and work.execution.check:
+        another = _another(log, folder, work, people, info, probe, done)
     if another is not None:
         if not log.overwrite:
             raise InputError(replace(another, where=str(log.path)))
         log.restart()
-        done, probe = {}, None
+        done, probe, notes = {}, None, ()
     if work.execution.check and probe is None and info["probe"] is not None and not log.complete:
         log.write({PROBE: dict(info["probe"])})
     open_ = {number: record for number, record in done.items() if record["silent"] or any(own["unsettled"] for own in record["models"].values())}
-    return (done, {}) if log.complete else ({number: record for number, record in done.items() if number not in open_}, open_)
+    return (done, {}, notes) if log.complete else ({number: record for number, record in done.items() if number not in open_}, open_, notes)
 
 
 def _another(
