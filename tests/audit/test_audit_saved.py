@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
 
@@ -78,3 +79,24 @@ def test_changes_on_disk_and_other_runs_are_found(tmp_path: Path) -> None:
     (tmp_path / "run" / "audit.json").write_text(json.dumps({"digest": blake2b(old.encode(), digest_size=16).hexdigest(), "record": old}))
     with pytest.raises(StorageError, match="another version"):
         budge.Audit.load(tmp_path / "run")
+
+
+def test_models_that_disagree_about_who_a_person_is_are_refused(tmp_path: Path) -> None:
+    X, im = loans()
+    X = X.assign(town=np.where(X.index < 6, "n", None))
+    both = budge.audit({"yes": approve, "no": lambda t: 0 * approve(t)}, X, im, target=1, groups="town")
+    assert 0 < len(both.rows["yes"].place) < len(both.rows["no"].place)
+    both.save(tmp_path / "run")
+    assert budge.Audit.load(tmp_path / "run").table.equals(both.table)
+    own = both.rows["yes"]
+    index = own.index.to_numpy().copy()
+    index[0] += 100
+    named = pd.Index(index)
+    for changed, what in (
+        (replace(own, index=named, groups=own.groups.set_axis(named)), "labels"), (replace(own, groups=own.groups.assign(town="s")), "groups by town"),
+        (replace(own, units=own.units[::-1].copy()), "units"),
+    ):  # fmt: skip
+        forged = replace(both, rows={**both.rows, "yes": changed})
+        forged.save(tmp_path / what)
+        with pytest.raises(StorageError, match=f"{what} of one person differ"):
+            budge.Audit.load(tmp_path / what)

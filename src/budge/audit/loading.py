@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from hashlib import blake2b
 from pathlib import Path
@@ -228,6 +228,22 @@ def _check_names(record: Mapping[str, Any], rows: Mapping[str, Rows], design: De
         whole = len(own.place) == info["people"] and not target_was_code(design.target)
         if whole and info["already"][name] != int(np.sum(design.target.hits(own.prediction, own.prediction))):
             raise ValueError("info.already is not the number of people whose prediction is the target")
+    _check_same_people(list(rows.values()))
+
+
+def _check_same_people(rows: Sequence[Rows]) -> None:
+    """Raise a `ValueError` where two models' rows about one person give that person other labels or groups."""
+    if len(rows) < 2:
+        return
+    place = np.concatenate([own.place for own in rows])
+    order = np.argsort(place, kind="stable")
+    again = np.diff(place[order]) == 0
+    columns: dict[str, list[Any]] = {"labels": [own.index for own in rows], "units": [own.units for own in rows]}
+    columns |= {f"groups by {c}": [own.groups[c] for own in rows] for c in rows[0].groups}
+    for name, values in columns.items():
+        codes, _ = pd.factorize(np.concatenate([np.asarray(part, dtype=object) for part in values]))  # what is missing is equal
+        if (np.diff(codes[order])[again] != 0).any():
+            raise ValueError(f"{name} of one person differ from model to model")
 
 
 # -- the rows of a table ------------------------------------------------------------------------------------------------
