@@ -28,12 +28,11 @@ if TYPE_CHECKING:
     from budge.audit.run import Prepared
 
 __all__ = [
-    "DOUBT", "NOTE", "answers_still", "blocks_of", "doubt", "doubting", "doubts", "in_doubt", "latest", "missed", "record_of", "recounted", "resumed",
+    "DOUBT", "answers_still", "blocks_of", "doubt", "doubting", "doubts", "in_doubt", "latest", "missed", "record_of", "recounted", "resumed",
     "shuffled", "unsettled", "without",
 ]  # fmt: skip
 
-NOTE = {"where": str, "what": str, "severity": str, "got?": str, "remedy?": str}
-_BLOCK = {"people": [COUNT], "asked": {str: [bool]}, "counts": {str: {"heavy": {str: list}, str: list}}, "causes": {str: [str]}, "drift": [NOTE]}
+_BLOCK = {"people": [COUNT], "asked": {str: [bool]}, "counts": {str: {"heavy": {str: list}, str: list}}, "causes": {str: [str]}}
 DOUBT = "doubt"  # its key in a journal
 RECOUNTED = 4  # people of finished blocks who are counted again
 SCORES, MANY = "scores:", 1_000_000  # the keys of scores in a journal, and how many stand in a record at most
@@ -145,7 +144,6 @@ def record_of(found: Counted) -> dict[str, Any]:
         "asked": {name: mask.tolist() for name, mask in found.asked.items()},
         "counts": {name: counts.to_dict() for name, counts in found.counts.items()},
         "causes": {name: list(causes) for name, causes in found.causes.items()},
-        "drift": [problem.to_dict() for problem in found.drift],
     }
 
 
@@ -167,8 +165,7 @@ def _reread(log: Journal, records: Mapping[str, Mapping[str, Any]], made: Prepar
                 check_designed(own, made.design)
                 if asked[name].shape != people.shape or int(asked[name].sum()) != len(own) or (asked[name] != made.asked[name][people]).any():
                     raise ValueError(f"it is about other people for {name}")
-            causes, drift = {name: tuple(why) for name, why in record["causes"].items()}, tuple(Problem(**note) for note in record["drift"])
-            found.append(Counted(people, counts, asked, causes, drift=drift))
+            found.append(Counted(people, counts, asked, {name: tuple(causes) for name, causes in record["causes"].items()}))
     return found
 
 

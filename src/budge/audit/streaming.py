@@ -15,10 +15,10 @@ from budge.audit.ask import DriftError
 from budge.audit.design import Design, Execution
 from budge.audit.engines import run_blocks
 from budge.audit.failing import Streak, accepted, aside, check_answered, set_aside, unanswered, with_result
-from budge.audit.loading import PARTS, piece_files
+from budge.audit.loading import NOTE, PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
-from budge.audit.resuming import DOUBT, NOTE, doubt, doubting, doubts, in_doubt, shuffled
+from budge.audit.resuming import DOUBT, doubt, doubting, doubts, in_doubt, shuffled
 from budge.audit.run import Prepared, info_of, nobody_left, prepare
 from budge.audit.storage import RECORD, tidy
 from budge.audit.streamed import MOST_PIECE, PieceRows, StreamedAudit, file_digest
