@@ -240,6 +240,8 @@ def test_missing_extra_and_wrongly_typed_fields_are_named(case: str, tmp_path: P
 FEATURES: dict[str, tuple[str, str]] = {
     "lower bound above upper": ("{type: integer, bounds: [9, 1]}", r"bounds: the lower bound is above the upper \(got \[9, 1\]\)"),
     "NaN bound": ("{type: real, bounds: [0, .nan]}", r"bounds: a bound cannot be NaN"),
+    "bounds whose distance is no number": ("{type: real, bounds: [-1.0e+308, 1.0e+308]}", r"bounds: a bound is at most 1e\+300 away from 0"),
+    "a step that is too large to be added": ("{type: real, max_increase: 1.0e+308, max_decrease: 1}", r"max_increase: a step limit is at most 1e\+300"),
     "integer with bound 2.5": ("{type: integer, bounds: [0, 2.5]}", r"whole bounds \(got \[0, 2.5\]\)"),
     "binary with other bounds": ("{type: binary, bounds: [0, 2]}", r"a binary feature has bounds 0 and 1 \(got \[0, 2\]\)"),
     "infinite bound on an actionable feature": ("{type: real, bounds: [0, .inf]}", "no uniform draw over an infinite range .*give finite bounds, a step limit, or a distribution"),

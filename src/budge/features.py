@@ -27,6 +27,7 @@ Direction = Literal["increase", "decrease"]
 TYPES: tuple[str, ...] = ("binary", "integer", "real", "category", "fixed")
 DIRECTIONS: tuple[str, ...] = ("increase", "decrease")
 LARGEST_WHOLE = 2.0**53  # past this a float no longer tells one whole number from the next
+LARGEST = 1e300  # of bounds and steps: the length of a range must be a number, too
 
 
 @dataclass(frozen=True)
@@ -180,6 +181,8 @@ class Feature:
                 continue
             if not _is_number(step) or math.isnan(step):
                 wrong(limit, "a step limit must be a number", step)
+            elif LARGEST < step < math.inf:
+                wrong(limit, f"a step limit is at most {LARGEST:g}", step, "measure the feature in a larger unit")
             elif step < 0:
                 wrong(limit, "a step limit cannot be negative", step, "give the size of the step; the key tells its direction")
         found += self._level_problems(place)
@@ -228,6 +231,8 @@ class Feature:
             return [Problem(where, "the lower bound is above the upper", [low, high], f"write [{high}, {low}]")]
         if low == math.inf or high == -math.inf:
             return [Problem(where, "nothing lies between these bounds", [low, high])]
+        if any(LARGEST < abs(b) < math.inf for b in self.bounds):
+            return [Problem(where, f"a bound is at most {LARGEST:g} away from 0", [low, high], "measure the feature in a larger unit")]
         if self.type == "binary" and not {low, high} <= {0, 1}:
             return [Problem(where, "a binary feature has bounds 0 and 1", [low, high], "declare it integer or real")]
         if self.type == "integer":
