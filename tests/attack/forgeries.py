@@ -224,7 +224,7 @@ TABLE: dict[str, Callable[[Path], None]] = {
     "values reached of nobody": arrays(reached=lambda v: v[:-1]), "values reached of texts": arrays(reached=lambda v: v.astype(str)),
     "weights of nobody": arrays(heavy__row=np.array([0]), heavy__weight=np.array([1.0]), heavy__hits=np.array([1]), heavy__lost=np.array([0])),
     "proved rows without a proof": arrays(law=lambda v: v * 0 + 5), "a proof where none was asked for": arrays(proof=lambda v: v * 0 + 12),
-    "proofs in the design and none in the rows": designed(prove=True),
+    "proofs in the design and none in the rows": designed(prove=True), "people who stay, hit and miss": arrays(status=lambda v: v * 0 + 1),
     "people without points who have some": arrays(status=lambda v: v * 0 + 2), "nobody asked and no word why": arrays(**NOTHING),
     "rows that are listed by a design that draws": designed(method="exact"), "rows of a rule that did not stop": designed(sequential=True),
     "rows asked about a million times": arrays(asked=lambda v: v * 0 + 10**6), "everybody like everybody": arrays(units=lambda v: v * 0),

@@ -15,6 +15,7 @@ from budge.audit.sources import Source
 from budge.errors import InputError, ModelError
 from budge.models import Predictor
 from budge.stats import Counts
+from budge.stats.counts import STATUSES
 
 __all__ = ["Context", "Rows", "check_designed"]
 
@@ -83,6 +84,9 @@ def check_designed(counts: Counts, design: Design) -> None:
         raise ValueError(f"rows have more points than the {design.exact_limit:,} that the design lists")
     if counts.proof.any() and not design.prove:
         raise ValueError("rows have proofs, and the design asks for none")
+    stays = counts.status == STATUSES.index("fixed")
+    if (stays & (counts.hits > 0) & (counts.hits + counts.unresolved < counts.n)).any():
+        raise ValueError("people who cannot move have points that hit and others that miss")
     drawn = fixed | stopped
     left = drawn & ((counts.hits == 0) | ((counts.hits == counts.n) & (counts.unresolved == 0))) & (counts.proof == 0)
     if design.prove and left.any():  # each of them has a proof, or the reason why there is none
