@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design, designed, given
+from budge.audit.drift import Heard, HeardAsker, confirmed
 from budge.audit.failing import with_result
-from budge.audit.heard import Heard, HeardAsker, confirmed
 from budge.audit.proving import Question, Settler, UnansweredError, settlers_of
 from budge.audit.result import same_cell
 from budge.audit.rows import Context

@@ -12,8 +12,8 @@ import pandas as pd
 
 from budge.audit.ask import Answers, Asker, ask_starts
 from budge.audit.design import Design, Execution, executed
+from budge.audit.drift import MEND, Heard, HeardAsker, confirmed
 from budge.audit.failing import answered, check_answered, unanswered
-from budge.audit.heard import MEND, Heard, HeardAsker, confirmed
 from budge.audit.run import chosen_people, nobody_left, warn
 from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, IncompleteError, InputError, Problem

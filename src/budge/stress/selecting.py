@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design, Execution, Progress, designed, given
-from budge.audit.heard import confirmed_audits
+from budge.audit.drift import confirmed_audits
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import heads, records

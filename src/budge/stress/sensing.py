@@ -12,7 +12,7 @@ import pandas as pd
 
 from budge import stats
 from budge.audit.design import Design, Execution, Progress, designed, given
-from budge.audit.heard import confirmed_audits
+from budge.audit.drift import confirmed_audits
 from budge.audit.result import Audit
 from budge.audit.run import run_audit, warn
 from budge.audit.summary import heads, records

@@ -1,4 +1,4 @@
-"""Whether a model still answers as it did, where no journal is kept or several audits are made: a few points of every question are asked about again."""
+"""Check that a model still answers as it did, where no journal is kept or several audits are made: ask about a few points of every question again."""
 
 from __future__ import annotations
 
