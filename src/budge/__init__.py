@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from budge.features import Feature
     from budge.interaction import InteractionModel
     from budge.stress import ablate, sensitivity
+    from budge.wording import Wording
 
 __version__ = "0.1.0.dev0"
 
@@ -36,6 +37,7 @@ __all__ = [
     "Proofs",
     "Recourse",
     "Verification",
+    "Wording",
     "__version__",
     "ablate",
     "audit",
@@ -80,6 +82,7 @@ _HOMES = {
     "Latent": "budge.effects",
     "Feature": "budge.features",
     "InteractionModel": "budge.interaction",
+    "Wording": "budge.wording",
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",
 }

@@ -20,9 +20,9 @@ from budge.report.cases import _case, cases
 from budge.report.document import render
 from budge.report.figures.strip import strip
 from budge.report.mosaic import axes_of, mosaic
-from budge.report.nouns import Nouns
+from budge.wording import Wording
 
-PLAIN = Nouns()
+PLAIN = Wording()
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 2**32 - 1), st.integers(0, 3))

@@ -24,11 +24,11 @@ from budge.report.compared import compared
 from budge.report.document import render
 from budge.report.figures.dots import Gap, GroupShare, dots
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, pile, strip, unit_of
-from budge.report.nouns import Nouns
 from budge.report.who import groups_of
 from budge.report.why import why
+from budge.wording import Wording
 
-PLAIN = Nouns()
+PLAIN = Wording()
 
 
 # -- the answer -----------------------------------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def test_the_categories_are_everybody_and_agree_with_the_table(claim: str, thres
 
 def test_the_words_of_the_user_are_used_everywhere() -> None:
     audit = audited(population="outside", groups="home")
-    nouns = Nouns(
+    nouns = Wording(
         people_name="refused <i>", target_name="a loan & more", group_labels={"home": {"0": "renters", "1": "owners"}}, purpose="a test",
         auditor="somebody", threshold_reason="one in ten",
     )  # fmt: skip

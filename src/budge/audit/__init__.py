@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 if TYPE_CHECKING:
     from budge.audit.design import Design, Execution
     from budge.audit.result import Audit
+    from budge.wording import Wording
 
 __all__ = ["More", "audit"]
 
@@ -24,6 +25,7 @@ class More(TypedDict, total=False):
     groups: str | Sequence[str] | Mapping[str, Mapping[Any, str] | None]
     prove: bool
     n_jobs: int
+    wording: Wording | Mapping[str, Any]
 
 
 def audit(
@@ -85,7 +87,8 @@ def audit(
         of the field of the same name.
     more
         `harm` (which verdict is harm), `adjust` (how adjusted p-values allow for the number of people), `groups` (columns by which shares are
-        reported), `prove` (settle by the model's structure who has no way at all) and `n_jobs` (worker processes).
+        reported), `prove` (settle by the model's structure who has no way at all), `n_jobs` (worker processes) and `wording` (what people, target, groups and
+        features are called: a `budge.Wording`).
 
     Returns
     -------
@@ -112,7 +115,7 @@ def audit(
         target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed, population=population, method=method, sequential=sequential,
         proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"), prove=more.get("prove"),
     )  # fmt: skip
-    carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"))
+    carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"), wording=more.get("wording"))
     result = run_audit(model, X, im, designed(design, asked), executed(execution, carried))
     warn(note for note in result.notes if note.where == "population")
     return result

@@ -18,6 +18,7 @@ from budge.reach.streams import check_seed
 from budge.stats import StoppingRule, planning, sprt_rule
 from budge.stats._checks import fraction, one_of, percent, whole
 from budge.targets import Target, as_target, from_dict
+from budge.wording import Wording
 
 __all__ = ["EXACT_LIMIT", "MASK", "Design", "Execution", "OnInvalid", "Progress", "designed", "executed", "given", "population_name"]
 
@@ -358,6 +359,8 @@ class Execution:
         Ask a few rows again before the audit and the starts again after it. A model that is random, changes its input, depends on the batch or
         drifts is an error; with ``"warn"`` it is a note of the result. Code without a digest is compared with a journal's by a few points. False asks
         nothing twice.
+    wording
+        What people, target, groups and features are called in sentences and reports: a `budge.Wording`, or a mapping of its fields.
 
     Examples
     --------
@@ -375,12 +378,14 @@ class Execution:
     progress: Progress | None = None
     check: bool | Literal["warn"] = True
     finish: Callable[[Any], Any] | None = None
+    wording: Wording | Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or self.n_jobs == 0:
             raise DesignError("not a number of jobs", where="n_jobs", got=self.n_jobs, remedy="1 or more, or -1 for all cores")
         if self.block_people is not None:
             object.__setattr__(self, "block_people", whole(self.block_people, "block_people"))
+        object.__setattr__(self, "wording", Wording.of(self.wording))
         if self.journal is not None and not isinstance(self.journal, str | Path):
             raise DesignError("must be the path of a folder", where="journal", got=self.journal)
         if not isinstance(self.overwrite, bool):

@@ -34,6 +34,7 @@ from budge.stored import (
     reading,
     word,
 )
+from budge.wording import LONGEST
 
 if TYPE_CHECKING:
     from budge.audit.result import Audit
@@ -52,11 +53,15 @@ MOST_MEMORY, MEMORY_PER_BYTE = 150 * MEGABYTE, 20  # bytes of memory of a record
 MOST_STEPS = 200_000  # draws that a stopping rule is worked out for
 
 _DESIGN = {"n": COUNT, "why_n": Rule("a text", lambda value: isinstance(value, str) and value != ""), "target": dict, "population": str, str: Any}
+_TEXT = Rule(f"a text of at most {LONGEST} characters", lambda value: isinstance(value, str) and len(value) <= LONGEST)
+_WORDING = {f"{name}?": _TEXT for name in ("people_name", "target_name", "threshold_reason", "purpose", "auditor")} | {
+    "group_labels?": {str: {str: _TEXT}}, "feature_labels?": {str: _TEXT},
+}  # fmt: skip
 _INFO = {
     "version": str, "when": str, "design": _DESIGN, "target": str, "population": str, "already": {str: COUNT}, "harm": word(None, "below", "above"),
     "name": str, "measure": str | None, "spec": dict | None, "spec_digest": str | None, "data_digest": str, "people": COUNT, "twins": MAYBE_COUNT,
     "models": {str: str}, "model_digests": {str: str | None},
-    "addresses": {str: str | None}, "answers_digests": {str: str | None}, "causes?": {str: [str]}, "command?": str, "replayed?": str,
+    "addresses": {str: str | None}, "answers_digests": {str: str | None}, "causes?": {str: [str]}, "command?": str, "replayed?": str, "wording?": _WORDING,
     "python?": str, "numpy?": str, "pandas?": str, str: Any,
 }  # fmt: skip
 DIGEST = Rule("a digest", lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None)

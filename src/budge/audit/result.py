@@ -24,6 +24,7 @@ from budge.stats import Claims, claim
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, PROOFS, STATUSES
 from budge.stats.quantiles import how_much_exactly
+from budge.wording import Wording
 
 if TYPE_CHECKING:
     from budge.audit.recourse import Recourse
@@ -61,6 +62,11 @@ class Audit:
     def models(self) -> tuple[str, ...]:
         """The names of the models."""
         return tuple(self.rows)
+
+    @property
+    def wording(self) -> Wording:
+        """What people, target, groups and features are called."""
+        return Wording.of(self.info.get("wording"))
 
     @cached_property
     def _claims(self) -> dict[str, Claims]:
@@ -296,7 +302,7 @@ class Audit:
         title
             The title of the report.
         target_name, people_name, group_labels, feature_labels, threshold_reason, purpose, auditor
-            Words of your own, such as "approval" and "refused applicants"; see `budge.report.nouns.Nouns`. Plain words stand in for those not given.
+            Words of your own, such as "approval" and "refused applicants", in the place of the audit's own `wording`; see `budge.Wording`.
 
         Examples
         --------
@@ -309,9 +315,11 @@ class Audit:
         'report.html'
         """
         from budge.report.document import write_report
-        from budge.report.nouns import Nouns
 
-        nouns = Nouns(people_name, target_name, threshold_reason, purpose, auditor, group_labels or {}, feature_labels or {})
+        nouns = self.wording.but(
+            people_name=people_name, target_name=target_name, threshold_reason=threshold_reason, purpose=purpose, auditor=auditor,
+            group_labels=group_labels, feature_labels=feature_labels,
+        )  # fmt: skip
         return write_report(self, path, by=by, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, overwrite=overwrite)
 
     @classmethod

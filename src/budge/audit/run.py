@@ -43,6 +43,7 @@ from budge.models import Predictor
 from budge.models.contained import kept_seeds
 from budge.people import is_stream
 from budge.stats.counts import PROOFS, Counts
+from budge.wording import Wording
 
 __all__ = [
     "Blocks", "Prepared", "chosen_people", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of", "rows_of", "run_audit", "warn",
@@ -149,7 +150,7 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
         return run_stream(model, X, im, design, execution)
     made = prepare(model, X, im, design, check=bool(execution.check))
     made.notes = (*made.notes, *(note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name)))
-    info, log = info_of(made), None
+    info, log = info_of(made, execution), None
     if execution.journal is not None:  # how many people there are to test follows from the answers about them, which the journal compares
         known = {**info, "design": made.design.but(family=1).to_dict()}
         log = Journal.open(Path(execution.journal), {key: known[key] for key in IDENTITY}, overwrite=execution.overwrite)
@@ -157,7 +158,7 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
         seen = list[Counted]()
         if log is not None:
             made, seen = resumed(log, made, info, execution.check)
-            info = info_of(made)
+            info = info_of(made, execution)
         with doubting(log):
             result = _counted(made, info, seen, log, execution)
         if execution.finish is not None:
@@ -345,7 +346,7 @@ def warn(notes: Iterable[Problem]) -> None:
         logging.getLogger(__name__).warning("%s", note)
 
 
-def info_of(made: Prepared) -> dict[str, Any]:
+def info_of(made: Prepared, execution: Execution | None = None) -> dict[str, Any]:
     """Return what it takes to understand and repeat the run."""
     source, design, im = made.source, made.design, made.im
     digest = getattr(im, "digest", None)
@@ -368,6 +369,7 @@ def info_of(made: Prepared) -> dict[str, Any]:
         "already": {name: int(np.asarray(design.target.hits(outputs, outputs)).sum()) for name, outputs in made.before.items()},
         "harm": design.harm,
         "name": getattr(im, "name", "") or type(im).__name__,
+        "wording": Wording.of(None if execution is None else execution.wording).to_dict(),
         "measure": getattr(im, "measure", None),
         "spec": spec,
         "spec_digest": digest if isinstance(digest, str) else None,

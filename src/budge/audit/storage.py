@@ -241,7 +241,7 @@ def replay(audit: Audit, model: Any = None, X: Any = None, im: Any = None, *, ta
                 who = rows.index[int(differ[0])] if len(differ) else "somebody"
                 raise InputError(f"{f.name} differs", where="replay", got=who, remedy="the model answers otherwise, or a library has changed")
     when = {"when": audit.info["when"], "replayed": datetime.now(UTC).isoformat(timespec="seconds")}
-    kept = {key: audit.info[key] for key in ("command",) if key in audit.info}
+    kept = {key: audit.info[key] for key in ("command", "wording") if key in audit.info}
     return replace(again, info={**again.info, **when, **kept})
 
 

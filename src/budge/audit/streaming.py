@@ -146,7 +146,7 @@ def prepare_stream(
         except IncompleteError as error:
             raise _given_up(error, [people.parts[k] for k in getattr(error, "lost", ())], people, None) from error
         work = replace(work, design=asked.but(family=max(1, *(sum(c[name] for c in found) for name in made.predictors))))
-    info = info_of(made)
+    info = info_of(made, execution)
     info |= {
         "probe": probe_of(made, info) if execution.check else None,
         "design": work.design.to_dict(), "people": len(people), "people_digest": people.digest, "parts": [part.rows for part in people.parts],

@@ -12,12 +12,19 @@ from budge.cli import echo_json
 from budge.cli.interrupts import kept
 from budge.cli.shared import (
     Adjust,
+    Auditor,
     Claim,
+    FeatureLabels,
+    GroupLabels,
     Harm,
     Id,
     Method,
     OnInvalid,
+    PeopleName,
     Population,
+    Purpose,
+    TargetName,
+    ThresholdReason,
     as_typed,
     gates_record,
     grouped,
@@ -28,6 +35,7 @@ from budge.cli.shared import (
     say,
     show_gates,
     show_table,
+    wording_of,
 )  # fmt: skip
 from budge.errors import InputError, StorageError, nearest
 
@@ -84,6 +92,13 @@ def audit(
     by: Annotated[list[str] | None, typer.Option(help="A column of groups, whose shares and differences are reported; may repeat.")] = None,
     adjust: Adjust = "bh",
     harm: Harm = None,
+    people_name: PeopleName = "",
+    target_name: TargetName = "",
+    group_label: GroupLabels = None,
+    feature_label: FeatureLabels = None,
+    threshold_reason: ThresholdReason = "",
+    purpose: Purpose = "",
+    auditor: Auditor = "",
     fail_if: Annotated[
         list[str] | None,
         typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."),
@@ -113,6 +128,7 @@ def audit(
         raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
+    wording = wording_of(people_name, target_name, group_label, feature_label, threshold_reason, purpose, auditor)
     im = budge.InteractionModel.from_file(spec)
     people, everything, known = _people(data, drop, label)
     groups = list(dict.fromkeys(by or ()))
@@ -142,7 +158,9 @@ def audit(
         return found
 
     with progress_bar("people", quiet=quiet or as_json) as progress, kept(out):
-        how = budge.Execution(n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None, finish=finish)
+        how = budge.Execution(
+            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None, finish=finish, wording=wording,
+        )  # fmt: skip
         result = budge.audit(named, people, im, design=design, execution=how)  # saved before the gates: a condition that cannot be read costs no run
     gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
     if as_json:

@@ -10,7 +10,24 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, models_of, people_of, progress_bar, read_people, run_of, same_people, say
+from budge.cli.shared import (
+    Auditor,
+    FeatureLabels,
+    GroupLabels,
+    Id,
+    PeopleName,
+    Purpose,
+    TargetName,
+    ThresholdReason,
+    models_of,
+    people_of,
+    progress_bar,
+    read_people,
+    run_of,
+    same_people,
+    say,
+    wording_of,
+)
 from budge.errors import InputError, OutputExistsError, nearest
 from budge.stored import MEGABYTE, check_shape, parse_json, read_bytes
 
@@ -34,13 +51,13 @@ def _report(
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
     title: Annotated[str, typer.Option(help="What the report is called.")] = "",
-    people_name: Annotated[str, typer.Option(help="What the people are called, such as 'refused applicants'.")] = "",
-    target_name: Annotated[str, typer.Option(help="What the target means, such as 'approval'.")] = "",
-    group_label: Annotated[list[str] | None, typer.Option(help="What a group is called: COLUMN:VALUE=WORDS.")] = None,
-    feature_label: Annotated[list[str] | None, typer.Option(help="What a feature is called: NAME=WORDS.")] = None,
-    threshold_reason: Annotated[str, typer.Option(help="Why this threshold; printed in the report.")] = "",
-    purpose: Annotated[str, typer.Option(help="What the audit is for; printed in the report.")] = "",
-    auditor: Annotated[str, typer.Option(help="Who made the audit; printed in the report.")] = "",
+    people_name: PeopleName = "",
+    target_name: TargetName = "",
+    group_label: GroupLabels = None,
+    feature_label: FeatureLabels = None,
+    threshold_reason: ThresholdReason = "",
+    purpose: Purpose = "",
+    auditor: Auditor = "",
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
@@ -52,7 +69,6 @@ def _report(
 ) -> None:
     """Write a report of a saved run: one file, no network, to read and to print."""
     from budge.report.document import write_report
-    from budge.report.nouns import Nouns
     from budge.report.saved import ablation_from, sensitivity_from
 
     place = out if out is not None else run / "report.html"
@@ -62,9 +78,9 @@ def _report(
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
     if ablate and not model:
         raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
-    features, of_groups = _labels(feature_label or (), "--feature-label"), _group_labels(group_label or ())
-    nouns = Nouns(people_name, target_name, threshold_reason, purpose, auditor, of_groups, features)
+    given = wording_of(people_name, target_name, group_label, feature_label, threshold_reason, purpose, auditor)
     found = run_of(run).whole()
+    nouns = found.wording.but(**given.to_dict())
     everything = None if data is None else read_people(data, label)
     groups = _groups(found, everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
@@ -85,28 +101,6 @@ def _report(
         echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
     elif not quiet:
         say(f"Wrote {place} ({place.stat().st_size / 1e6:.1f} MB).")
-
-
-def _labels(given: Sequence[str], where: str) -> dict[str, str]:
-    """Read NAME=WORDS; the name may hold equals signs, as those of dummies do, the words none."""
-    found: dict[str, str] = {}
-    for text in given:
-        name, sign, words = text.rpartition("=")
-        if not sign or not name or not words:
-            raise InputError("give a name and words", where=where, got=text, remedy=f"{where} NAME=WORDS")
-        found[name] = words
-    return found
-
-
-def _group_labels(given: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Read COLUMN:VALUE=WORDS."""
-    found: dict[str, dict[str, str]] = {}
-    for name, words in _labels(given, "--group-label").items():
-        column, sign, value = name.partition(":")
-        if not sign or not column or not value:
-            raise InputError("give a column, a value and words", where="--group-label", got=f"{name}={words}", remedy="--group-label sex:0=women")
-        found.setdefault(column, {})[value] = words
-    return found
 
 
 def _record(path: Path) -> Any:

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from budge.audit.gate import Gate
     from budge.audit.result import Audit
     from budge.models import Predictor
+    from budge.wording import Wording
 
 __all__ = [
-    "Adjust", "Claim", "Harm", "Id", "Method", "Model", "OnInvalid", "Population", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
+    "Adjust", "Auditor", "Claim", "FeatureLabels", "GroupLabels", "Harm", "Id", "Method", "Model", "OnInvalid", "PeopleName", "Population", "Purpose",
+    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
     "progress_bar", "read_people", "run_of", "same_people", "say", "show_gates", "show_table",
-    "tame",
+    "tame", "wording_of",
 ]  # fmt: skip
 
 
@@ -36,6 +38,48 @@ OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What 
 Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
 Model = Annotated[list[str], typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE.")]
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
+
+#: Words of the user for results: see `budge.Wording`.
+PeopleName = Annotated[str, typer.Option(help="What the people are called, such as 'refused applicants'.")]
+TargetName = Annotated[str, typer.Option(help="What the target means, such as 'approval'.")]
+GroupLabels = Annotated[list[str] | None, typer.Option("--group-label", help="What a group is called: COLUMN:VALUE=WORDS; may repeat.")]
+FeatureLabels = Annotated[list[str] | None, typer.Option("--feature-label", help="What a feature is called: NAME=WORDS; may repeat.")]
+ThresholdReason = Annotated[str, typer.Option(help="Why this threshold; printed in the report.")]
+Purpose = Annotated[str, typer.Option(help="What the audit is for; printed in the report.")]
+Auditor = Annotated[str, typer.Option(help="Who made the audit; printed in the report.")]
+
+
+def wording_of(
+    people_name: str, target_name: str, group_label: Sequence[str] | None, feature_label: Sequence[str] | None, threshold_reason: str, purpose: str,
+    auditor: str,
+) -> Wording:  # fmt: skip
+    """Return the words given on the command line."""
+    from budge.wording import Wording
+
+    groups, features = _group_labels(group_label or ()), _labels(feature_label or (), "--feature-label")
+    return Wording(people_name, target_name, threshold_reason, purpose, auditor, groups, features)
+
+
+def _labels(given: Sequence[str], where: str) -> dict[str, str]:
+    """Read NAME=WORDS; the name may hold equals signs, as those of dummies do, the words none."""
+    found: dict[str, str] = {}
+    for text in given:
+        name, sign, words = text.rpartition("=")
+        if not sign or not name or not words:
+            raise InputError("give a name and words", where=where, got=text, remedy=f"{where} NAME=WORDS")
+        found[name] = words
+    return found
+
+
+def _group_labels(given: Sequence[str]) -> dict[str, dict[str, str]]:
+    """Read COLUMN:VALUE=WORDS."""
+    found: dict[str, dict[str, str]] = {}
+    for name, words in _labels(given, "--group-label").items():
+        column, sign, value = name.partition(":")
+        if not sign or not column or not value:
+            raise InputError("give a column, a value and words", where="--group-label", got=f"{name}={words}", remedy="--group-label sex:0=women")
+        found.setdefault(column, {})[value] = words
+    return found
 
 
 def read_people(path: Path, label: str | None = None) -> pd.DataFrame:

@@ -12,9 +12,9 @@ import numpy as np
 from budge.audit.result import Audit
 from budge.audit.summary import Summary
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, mark, strip, unit_of
-from budge.report.nouns import Nouns
 from budge.report.words import count, percent
 from budge.stats.counts import STATUSES
+from budge.wording import Wording
 
 __all__ = ["Answer", "answer", "marks_of"]
 
@@ -52,7 +52,7 @@ class Answer:
     people: int
 
 
-def answer(audit: Audit, model: str, nouns: Nouns, *, groups: str = "") -> Answer:
+def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Answer:
     """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
     found, marks = audit.summary(model), marks_of(audit, model)
     judged, tau, harmed = len(marks.rho), audit.design.threshold, harmed_of(audit, model)
@@ -94,7 +94,7 @@ def _known(found: Summary) -> bool:
     return not any(found.methods.get(how) for how in DRAWN)
 
 
-def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Nouns) -> str:
+def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Wording) -> str:
     judged, design, target = len(marks.rho), audit.design, nouns.target(audit.info)
     if not judged:
         return _nobody(found, nouns)
@@ -123,7 +123,7 @@ def _have(n: int) -> str:
     return "has" if n == 1 else "have"
 
 
-def _nobody(found: Summary, nouns: Nouns) -> str:
+def _nobody(found: Summary, nouns: Wording) -> str:
     """Return why nobody was judged, and what to do."""
     if not found.given:
         return "Nobody was judged: no people were given."
@@ -135,7 +135,7 @@ def _nobody(found: Summary, nouns: Nouns) -> str:
     return f"Nobody was judged: of {found.people:,} {nouns.people(found.people)}, {told}. See the notes in the appendix."
 
 
-def _one(audit: Audit, model: str, nouns: Nouns) -> str:
+def _one(audit: Audit, model: str, nouns: Wording) -> str:
     rows = audit.of_model(model)
     (row,) = rows[rows["method"] != "none"].to_dict(orient="records")
     kind = "reachable points" if row["method"] == "exact" else "points that were drawn"
@@ -205,7 +205,7 @@ def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _caption(audit: Audit, model: str, marks: Marks, nouns: Nouns) -> str:
+def _caption(audit: Audit, model: str, marks: Marks, nouns: Wording) -> str:
     unit, tau = unit_of(marks) if len(marks.rho) else 1, audit.design.threshold
     each = f"One mark is one of {len(marks.rho):,} {nouns.people(len(marks.rho))}." if unit == 1 else f"One mark is {unit:,} people; numbers count everybody."
     drawn = " It is estimated from draws." if not _known(audit.summary(model)) else ""

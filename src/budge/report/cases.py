@@ -16,9 +16,9 @@ from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report.figures.person import Reached, reached
 from budge.report.mosaic import Axis, Mosaic, axes_of, mosaic
-from budge.report.nouns import Nouns
-from budge.report.people import number, shown, steps
+from budge.report.people import number, steps
 from budge.report.words import percent
+from budge.wording import Wording, shown
 
 __all__ = ["RULE", "cases"]
 
@@ -28,7 +28,7 @@ _BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": 
 RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
 
 
-def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Nouns) -> list[dict[str, Any]]:
+def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording) -> list[dict[str, Any]]:
     """Return what the report shows of the chosen people of one model; `moved` is what witnesses change, by row."""
     return [_case(audit, model, at, kind, moved, nouns) for kind, at in _chosen(audit, model).items()]
 
@@ -57,7 +57,7 @@ def _chosen(audit: Audit, model: str) -> dict[str, int]:
     return found
 
 
-def _case(audit: Audit, model: str, at: int, kind: str, moved: Mapping[int, Any], nouns: Nouns) -> dict[str, Any]:
+def _case(audit: Audit, model: str, at: int, kind: str, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
     rows = audit.rows[model]
     label, row = rows.index[at], {str(k): v for k, v in audit.of_model(model).iloc[at].items()}
     plan, moves = _plan(audit, label, model, nouns) if row["hits"] or row["rho"] == row["rho"] else None, steps(moved.get(at, ()))
@@ -115,7 +115,7 @@ def _proof(row: Mapping[str, Any]) -> str:
     return "Proved from the model's structure: no point that this person can reach attains the target."
 
 
-def _plan(audit: Audit, label: Any, model: str, nouns: Nouns) -> dict[str, Any] | None:
+def _plan(audit: Audit, label: Any, model: str, nouns: Wording) -> dict[str, Any] | None:
     """Return the least change that attains the target, where it is proved to be that."""
     if audit.context is None or not isinstance(audit.context.source, TableSource) or audit.why_not(label, model=model):
         return None
@@ -130,7 +130,7 @@ def _plan(audit: Audit, label: Any, model: str, nouns: Nouns) -> dict[str, Any] 
 class _Words:
     """Names of axes and of their levels."""
 
-    def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Nouns) -> None:
+    def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Wording) -> None:
         self.points, self.axes, self.nouns = points, axes, nouns
 
     def axis(self, k: int) -> str:

@@ -14,9 +14,8 @@ from budge.audit.result import Audit
 from budge.report.answer import harmed_of, marks_of
 from budge.report.figures.dots import points
 from budge.report.figures.strip import CATEGORIES
-from budge.report.nouns import Nouns
-from budge.report.people import shown
 from budge.report.words import percent
+from budge.wording import Wording, shown
 
 __all__ = ["compared"]
 
@@ -28,7 +27,7 @@ _WORDS = {
 }  # fmt: skip
 
 
-def compared(audit: Audit, nouns: Nouns) -> dict[str, Any] | None:
+def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
     """Return what several models have to do with each other; None for one model."""
     if len(audit.models) < 2:
         return None
@@ -73,7 +72,7 @@ def _row(audit: Audit, name: str, states: npt.NDArray[np.object_], both: npt.NDA
     return {"model": name, "people": found.people, "harmed": harmed_of(audit, name), "shared": shared, "mean": found.mean_rho}
 
 
-def _heading(audit: Audit, rows: Sequence[dict[str, Any]], both: int, nouns: Nouns) -> str:
+def _heading(audit: Audit, rows: Sequence[dict[str, Any]], both: int, nouns: Wording) -> str:
     if not both:
         return "The models were asked about different people: nobody was judged by all of them."
     ranked = sorted(rows, key=lambda row: row["shared"])

@@ -16,18 +16,18 @@ from budge.report.answer import DRAWN, Answer, answer, marks_of
 from budge.report.cases import RULE, cases
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.nouns import Nouns
-from budge.report.people import columns_of, number, shown, steps
+from budge.report.people import columns_of, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
 from budge.report.why import why
+from budge.wording import Wording, shown
 
 __all__ = ["contents"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
 
 
-def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Nouns) -> tuple[dict[str, Any], dict[str, Any]]:
+def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Wording) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (values for the template, data for the script). The first model is the one that the answer is about."""
     columns = list(by) or [column for column, _ in audit.design.groups]
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
@@ -179,7 +179,7 @@ def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
     return found
 
 
-def _facts(audit: Audit, nouns: Nouns) -> list[tuple[str, str]]:
+def _facts(audit: Audit, nouns: Wording) -> list[tuple[str, str]]:
     """Return what identifies the run: who, when, why, and digests with their algorithm."""
     info, design = audit.info, audit.info["design"]
     told = (("Purpose", nouns.purpose), ("Auditor", nouns.auditor), ("Why this threshold", nouns.threshold_reason))

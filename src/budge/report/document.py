@@ -19,13 +19,13 @@ import pandas as pd
 from budge.audit.result import Audit
 from budge.errors import OutputExistsError, StorageError, printable
 from budge.files import write_whole
-from budge.report.nouns import Nouns
+from budge.wording import Wording
 
 __all__ = ["asset", "embedded", "policy", "render", "rendered", "write_report"]
 
 
 def write_report(
-    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Nouns | None = None,
+    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None,
     overwrite: bool = False,
 ) -> Path:  # fmt: skip
     """Write the report, whole or not at all; see `Audit.to_html`."""
@@ -40,7 +40,7 @@ def write_report(
     return write_whole(place, text, overwrite=overwrite)
 
 
-def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Nouns | None = None) -> str:
+def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None) -> str:
     """Return the report as a text."""
     from markupsafe import Markup
 
@@ -48,7 +48,7 @@ def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any
     from budge.report.figures import figure_style
 
     columns: Sequence[Any] = [by] if isinstance(by, str | pd.Series) else list(by)
-    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns or Nouns())
+    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns or Wording())
     style = asset("look.css") + asset("report.css") + figure_style()
     script = asset("report.js")
     return rendered(

@@ -10,20 +10,11 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
-from budge.errors import printable
+from budge.wording import shown
 
-__all__ = ["columns_of", "number", "shown", "steps"]
+__all__ = ["columns_of", "number", "steps"]
 
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
-
-
-def shown(value: Any) -> str:
-    """Return a label or a value as text without control characters."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value == value:
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
-    return printable(str(value)).replace("\n", "\\n")
 
 
 def number(value: Any) -> str:

@@ -12,8 +12,8 @@ from budge import stats
 from budge.audit.result import Audit
 from budge.report.figures.dots import Gap, GroupShare, dots, points
 from budge.report.figures.strip import WIDTHS
-from budge.report.nouns import Nouns
 from budge.report.words import percent
+from budge.wording import Wording
 
 __all__ = ["Groups", "groups_of"]
 
@@ -37,7 +37,7 @@ class Groups:
     more_pairs: int
 
 
-def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Nouns) -> Groups:
+def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wording) -> Groups:
     """Return the groups of a column: intervals hold together at this alpha."""
     name = str(column if isinstance(column, str) else getattr(column, "name", None) or "group")
     table = audit.by(column, model=model, alpha=alpha)
@@ -68,7 +68,7 @@ def _claim(audit: Audit) -> str:
     return "no way at all" if design.threshold == 0 else "almost no way"
 
 
-def _rows(audit: Audit, table: pd.DataFrame, column: Any, model: str, name: str, nouns: Nouns) -> list[dict[str, Any]]:
+def _rows(audit: Audit, table: pd.DataFrame, column: Any, model: str, name: str, nouns: Wording) -> list[dict[str, Any]]:
     """Return one row per group with both sides in it, and how many have no way at all."""
     values = audit.group(column, model=model)
     codes = values.astype(object).where(values.notna(), "missing").to_numpy()
@@ -146,7 +146,7 @@ def _caption(shares: list[GroupShare], gap: Gap | None, sure: str, *, exact: boo
     return f"A dot is the share of verdicts. The line holds the share of these people of whom it is true, whatever their verdicts ({sure})."
 
 
-def _pairs(rows: pd.DataFrame, column: str, nouns: Nouns) -> list[dict[str, Any]]:
+def _pairs(rows: pd.DataFrame, column: str, nouns: Wording) -> list[dict[str, Any]]:
     """Return the differences between groups, those that are shown first, then the largest."""
     rows = rows.round({"low": NOISE, "high": NOISE})
     apart = (rows["low"] > 0) | (rows["high"] < 0)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from budge.report.nouns import Nouns
+from budge.wording import Wording
 
 __all__ = ["why"]
 
 MOST_ROWS, FALLS = 10, 2  # rows by people, and those with the largest fall of the mean
 
 
-def why(ablation: Any, nouns: Nouns, target: str) -> dict[str, Any] | None:
+def why(ablation: Any, nouns: Wording, target: str) -> dict[str, Any] | None:
     """Return the ranked rules of an ablation, or None where there is none."""
     if ablation is None:
         return None
@@ -69,7 +69,7 @@ def _row(row: dict[str, Any], most: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _heading(rows: list[dict[str, Any]], nouns: Nouns, target: str) -> str:
+def _heading(rows: list[dict[str, Any]], nouns: Wording, target: str) -> str:
     able, seen = (int(rows[0][name]) if rows else 0 for name in ("newly_reachable", "seen_only_after"))
     if able:
         return f"Relaxing one rule would give {able:,} {nouns.people(able)} a way to {target}: {rows[0]['relaxation']}."

@@ -1,21 +1,23 @@
-"""What a report calls people, target, groups and features: words of the user, plain ones where none are given."""
+"""What results call people, target, groups and features: words of the user, plain ones where none are given."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from budge.errors import InputError, printable
+import numpy as np
 
-__all__ = ["Nouns"]
+from budge.errors import InputError, nearest, printable
+
+__all__ = ["LONGEST", "Wording", "shown"]
 
 LONGEST = 500  # characters of a word of the user
 
 
 @dataclass(frozen=True)
-class Nouns:
-    """Words for one report.
+class Wording:
+    """Words of the user for the results of one audit; they are kept with a saved run and never change a number.
 
     Parameters
     ----------
@@ -30,7 +32,7 @@ class Nouns:
 
     Examples
     --------
-    >>> Nouns(people_name="applicants").people(1), Nouns().people(1), Nouns().people(2)
+    >>> Wording(people_name="applicants").people(1), Wording().people(1), Wording().people(2)
     ('applicants', 'person', 'people')
     """
 
@@ -49,8 +51,37 @@ class Nouns:
                 _check_text(given, each.name)
             elif each.name.endswith("_labels"):
                 _check_labels(given, each.name, deep=each.name == "group_labels")
+                plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+                object.__setattr__(self, each.name, plain)
             else:
                 raise InputError("must be a text", where=each.name, got=given)
+
+    @classmethod
+    def of(cls, given: Wording | Mapping[str, Any] | None) -> Wording:
+        """Return the words as they are, or read from a mapping of the fields."""
+        if isinstance(given, Wording):
+            return given
+        if given is not None and not isinstance(given, Mapping):
+            raise InputError("must be a Wording or map its fields to words", where="wording", got=given)
+        known = [each.name for each in fields(cls)]
+        for name in given or ():
+            if name not in known:
+                raise InputError("no such field of a wording", where="wording", got=name, remedy=nearest(name, known))
+        return cls(**(given or {}))
+
+    def but(self, **words: Any) -> Wording:
+        """Return the words with others in their place; empty ones change nothing.
+
+        Examples
+        --------
+        >>> Wording(people_name="applicants").but(target_name="approval", people_name="").to_dict()
+        {'people_name': 'applicants', 'target_name': 'approval'}
+        """
+        return replace(self, **{name: value for name, value in words.items() if value})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the words that are given, as a record."""
+        return {name: value for name, value in asdict(self).items() if value}
 
     def people(self, n: int) -> str:
         """Return the noun for so many people; the user's own is a plural and is never bent."""
@@ -62,8 +93,6 @@ class Nouns:
 
     def group(self, column: str, value: object) -> str:
         """Return the name of a group."""
-        from budge.report.people import shown
-
         known = self.group_labels.get(column, {})
         return printable(known[shown(value)]) if shown(value) in known else f"{column} = {shown(value)}"
 
@@ -88,3 +117,12 @@ def _check_labels(given: Any, where: str, *, deep: bool) -> None:
             _check_labels(label, f"{where}: {name}", deep=False)
         else:
             _check_text(label, f"{where}: {name}")
+
+
+def shown(value: Any) -> str:
+    """Return a label or a value as text without control characters."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value == value:
+        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
+    return printable(str(value)).replace("\n", "\\n")
