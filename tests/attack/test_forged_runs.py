@@ -7,6 +7,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,8 @@ def show_every(folder: str, expected: dict[str, Any], cases: list[tuple[str, int
             at, last = kit.parent(record, path)
             if repr(at[last]) == repr(WRONG[which]):
                 continue
-            at[last] = WRONG[which]
-            kit.seal(place, record)
+            at[last] = copy(WRONG[which])  # a seal writes into the files of a record
+            kit.seal(place, record, arrays=path != "files")
         except (KeyError, TypeError, IndexError):
             continue
         began = time.process_time()
