@@ -16,8 +16,9 @@ from report_kit import Page, audited, unanswered
 import budge
 from budge import Feature, InteractionModel, constraints
 from budge.report.answer import answer, marks_of
-from budge.report.cases import _case, cases
+from budge.report.cases import _case, arranged, cases
 from budge.report.document import render
+from budge.report.figures.person import reached
 from budge.report.figures.strip import strip
 from budge.report.mosaic import axes_of, mosaic
 from budge.wording import Wording
@@ -70,6 +71,33 @@ def test_a_value_on_an_edge_is_in_one_cell() -> None:
     for k in range(20):
         made = mosaic([axis], values[:, 0] >= 10, np.full(20, 0.05), values[k], listed=False)
         assert [key for key, cell in made.cells.items() if cell.least] == [(int(axis.at[k]),)]
+
+
+def test_outputs_decide_where_nobody_attains_the_target() -> None:
+    """The table shows the highest output per cell; levels that change it by little are one, and a point's cell holds at least its output."""
+    grid = np.array(list(product(range(3), range(2), range(4))), dtype=float)
+    outputs = 0.2 * grid[:, 1] + 0.001 * grid[:, 0] + 0.05 * (grid[:, 2] >= 2)
+    axes = axes_of(grid, grid[0], [[0], [1], [2]], [True] * 3, listed=True)
+    made = mosaic(axes, np.zeros(len(grid), bool), np.full(len(grid), 1 / len(grid)), outputs=outputs)
+    assert made.idle == (0,)
+    assert {k: made.groups[k] for k in (1, 2)} == {1: [[0], [1]], 2: [[0, 1], [2, 3]]}
+    assert max(cell.best for cell in made.cells.values()) == outputs.max()
+    shown = (*made.rows, *made.columns)
+    for i, value in enumerate(outputs):
+        key = tuple(next(g for g, group in enumerate(made.groups[k]) if axes[k].at[i] in group) for k in shown)
+        assert value <= made.cells[key].best <= value + 0.05 * np.ptp(outputs)
+
+
+def test_the_cell_of_each_point_is_named() -> None:
+    audit = audited()
+    place = int(np.flatnonzero((audit.table["rho"] > 0) & (audit.table["rho"] < 1))[0])
+    points = reached(audit, audit.table.index[place])
+    made = arranged(points, audit.context.im, PLAIN, unanswered=False)
+    assert made is not None
+    cells = {cell["key"]: cell for line in made.table for cell in line if cell["key"]}
+    for key, cell in cells.items():
+        mine = np.array([own == key for own in made.cell])
+        assert cell["title"].startswith(f"{int(points.hit[mine].sum()):,} of {int(mine.sum()):,} points")
 
 
 def said_of(model: Any, start: dict[str, int], *features: Feature, rules: Any = (), **more: Any) -> dict[str, Any]:

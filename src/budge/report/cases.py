@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from budge.audit.recourse import in_full
 from budge.audit.result import Audit
@@ -15,16 +17,16 @@ from budge.audit.summary import HOW, between
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report.figures.person import Reached, reached
-from budge.report.mosaic import Axis, Mosaic, axes_of, mosaic
+from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
 from budge.report.people import number, steps
 from budge.report.words import percent
 from budge.wording import Wording, shown
 
-__all__ = ["RULE", "cases"]
+__all__ = ["RULE", "Arranged", "Words", "arranged", "axes_in", "cases"]
 
 MOST_LEVELS = 4  # merged levels that are named one by one
 
-_BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": ""}
+_BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": "", "key": ""}
 RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
 
 
@@ -73,20 +75,53 @@ def _case(audit: Audit, model: str, at: int, kind: str, moved: Mapping[int, Any]
         points = reached(audit, label, model)
     except BudgeError:  # a case without its table is still a case
         return view
-    parts = [[points.names.index(name) for name in part.names] for part in context.im.parts]
-    whole = [f.type != "real" for f in context.im.features]
+    made = arranged(points, context.im, nouns, None if plan is None else plan["point"], unanswered=bool(row["unresolved"]))
+    return view if made is None else view | {"table": made.table, "caption": made.caption, "needed": made.needed}
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """One person's points as a table of cells, with its caption, what every hit has, and the cell of each point (`key` of the table's cells)."""
+
+    table: list[list[dict[str, Any]]] | None
+    caption: str
+    needed: str
+    cell: list[str]
+
+
+def arranged(
+    points: Reached, im: InteractionModel, nouns: Wording, least: npt.NDArray[np.float64] | None = None, *, unanswered: bool,
+    outputs: npt.NDArray[np.float64] | None = None, lowest: bool = False, most: int = MOST_CELLS,
+) -> Arranged | None:  # fmt: skip
+    """Return the table of what decides; None where nothing moves.
+
+    `least` is the least change, if one is known. `outputs` are shown in the place of hits where no point or every point attains the target; `lowest`: the
+    lower ones are nearer to it.
+    """
     listed = points.exact and points.points == len(points.hit)
-    known = listed and not row["unresolved"]
-    axes = axes_of(points.values, points.start, parts, whole, listed=listed)
+    known = listed and not unanswered
+    axes = axes_in(points.values, points.start, im, listed=listed)
     if not axes:
-        return view
-    made = mosaic(axes, points.hit, points.weights, None if plan is None else plan["point"], listed=known)
-    words = _Words(points, axes, nouns)
-    view["needed"] = _needed(points, axes, words) if known else ""
-    kind = "points" if points.exact else "draws"
-    view["table"] = _table(made, words, kind, weighted=points.weights.min() != points.weights.max()) if made.columns else None
-    view["caption"] = _caption(made, words, points, kind, listed=listed, known=known)
-    return view
+        return None
+    sign = -1.0 if lowest else 1.0
+    close = None if outputs is None or not (points.hit.all() or not points.hit.any()) else sign * outputs
+    made = mosaic(axes, points.hit, points.weights, least, listed=known, outputs=close, most=most)
+    words, kind = Words(points, axes, nouns, im), "points" if points.exact else "draws"
+    best = None if close is None else ("lowest" if lowest else "highest", sign)
+    table = _table(made, words, kind, weighted=points.weights.min() != points.weights.max(), best=best) if made.columns else None
+    order = (*made.rows, *made.columns)
+    keys = np.stack([axes[k].merged(made.groups[k]) for k in order], axis=1).tolist() if order else [[]] * len(points.hit)
+    return Arranged(
+        table, _caption(made, words, points, kind, listed=listed, known=known, best=best), _needed(points, axes, words) if known else "",
+        ["-".join(map(str, key)) for key in keys],
+    )  # fmt: skip
+
+
+def axes_in(values: npt.NDArray[np.float64], start: npt.NDArray[np.float64], im: InteractionModel, *, listed: bool) -> list[Axis]:
+    """Return the axes of some points of an interaction model: what people move themselves names one before what follows from it."""
+    place = {f.name: j for j, f in enumerate(im.features)}
+    parts = [sorted((place[name] for name in part.names), key=lambda j: im.features[j].actionable) for part in im.parts]
+    return axes_of(values, start, parts, [f.type != "real" for f in im.features], listed=listed)
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -127,14 +162,18 @@ def _plan(audit: Audit, label: Any, model: str, nouns: Wording) -> dict[str, Any
     return {"moves": [(nouns.feature(str(f)), in_full(a), in_full(b)) for f, a, b in moves], "point": point, "how": HOW[found.method]}
 
 
-class _Words:
+class Words:
     """Names of axes and of their levels."""
 
-    def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Wording) -> None:
+    def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Wording, im: InteractionModel) -> None:
         self.points, self.axes, self.nouns = points, axes, nouns
+        self.groups = {c.scope: c.name for c in im.constraints if c.name}
 
     def axis(self, k: int) -> str:
-        return ", ".join(self.nouns.feature(self.points.names[j]) for j in self.axes[k].columns)
+        """Return the feature's name, or for several the name of the constraint that holds them together."""
+        names = [self.points.names[j] for j in self.axes[k].columns]
+        named = next((name for scope, name in self.groups.items() if len(names) > 1 and set(names) <= set(scope)), "")
+        return self.nouns.feature(named) if named else ", ".join(self.nouns.feature(name) for name in names)
 
     def axes_of(self, which: Iterable[int]) -> str:
         return "; ".join(self.axis(k) for k in which)
@@ -174,7 +213,7 @@ class _Words:
         return ", ".join(f"{self.nouns.feature(name)} {shown(row[name])}" for name in names)
 
 
-def _needed(points: Reached, axes: Sequence[Axis], words: _Words) -> str:
+def _needed(points: Reached, axes: Sequence[Axis], words: Words) -> str:
     """Return what every point that attains the target has, and not every point."""
     if points.hit.sum() < 2 or points.hit.all():
         return ""
@@ -186,7 +225,7 @@ def _needed(points: Reached, axes: Sequence[Axis], words: _Words) -> str:
     return f"Every point that attains the target has {' and '.join(found)}." if found else ""
 
 
-def _table(made: Mosaic, words: _Words, kind: str, *, weighted: bool) -> list[list[dict[str, Any]]]:
+def _table(made: Mosaic, words: Words, kind: str, *, weighted: bool, best: tuple[str, float] | None) -> list[list[dict[str, Any]]]:
     """Return the rows of the table: heads of columns, then heads of rows and cells."""
     across, down = made.across, made.down
     lines: list[list[dict[str, Any]]] = []
@@ -205,11 +244,11 @@ def _table(made: Mosaic, words: _Words, kind: str, *, weighted: bool) -> list[li
             if all(v == 0 for v in key[depth + 1 :]):
                 high = int(np.prod([len(made.groups[j]) for j in made.rows[depth + 1 :]], initial=1))
                 line.append({"tag": "th", "text": words.group(k, made.groups[k][key[depth]]), "down": high, "scope": "row"})
-        lines.append(line + [_cell(made, (*key, *other), kind, weighted=weighted) for other in across])
+        lines.append(line + [_cell(made, (*key, *other), kind, weighted=weighted, best=best) for other in across])
     return [[{**_BLANK, **cell} for cell in line] for line in lines]
 
 
-def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool) -> dict[str, Any]:
+def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best: tuple[str, float] | None) -> dict[str, Any]:
     cell = made.cells.get(key)
     if cell is None:
         return {"tag": "td", "cls": "gone", "text": "–", "title": f"no {what}"}
@@ -219,10 +258,16 @@ def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool) -> d
     text = f"{cell.points:,}" if kind == "yes" else "0" if kind == "no" else share
     tags = [name for name, marked in (("now", cell.now), ("least", cell.least)) if marked]
     told = f"{percent(cell.hits)} of {cell.points:,} {what}" if weighted else f"{hits:,} of {cell.points:,} {what}"
-    return {"tag": "td", "cls": " ".join([kind, *tags]), "text": text, "small": ", ".join(tags), "title": f"{told} attain the target"}
+    told += " attain the target"
+    if best is not None:
+        text = number(best[1] * cell.best)
+        told += f", {best[0]} output {text}"
+    return {"tag": "td", "cls": " ".join([kind, *tags]), "text": text, "small": ", ".join(tags), "title": told, "key": "-".join(map(str, key))}
 
 
-def _caption(made: Mosaic, words: _Words, points: Reached, kind: str, *, listed: bool, known: bool) -> str:
+def _caption(
+    made: Mosaic, words: Words, points: Reached, kind: str, *, listed: bool, known: bool, best: tuple[str, float] | None = None
+) -> str:
     """Return what the numbers are, and what is not shown; that something changes nothing only where every point has an answer (`known`)."""
     moved = words.axes_of(range(len(words.axes)))
     if not made.columns:
@@ -231,10 +276,12 @@ def _caption(made: Mosaic, words: _Words, points: Reached, kind: str, *, listed:
         return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
     mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
     told = f"Number: {kind} in the cell that attain the target{', of all in the cell where they differ' if mixed else ''}."
+    told = told if best is None else f"Number: the {best[0]} output in the cell."
     told += "" if listed or not points.exact else f" {len(points.hit):,} of the {points.points:,} points are in the table, chosen at random."
     told += "" if known or not listed else " Points without an answer are counted as if they did not."
     if not known:
         return told + (f" Not shown: {words.axes_of((*made.idle, *made.cut))}." if made.idle or made.cut else "")
     if made.idle:
-        told += f" Not shown, because it makes no difference once the others are fixed: {words.axes_of(made.idle)}."
+        why = "it makes no difference once the others are fixed" if best is None else "it changes the output little"
+        told += f" Not shown, because {why}: {words.axes_of(made.idle)}."
     return told + (f" Decides within a mixed cell, not shown for room: {words.axes_of(made.cut)}." if made.cut else "")

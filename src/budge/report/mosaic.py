@@ -20,6 +20,7 @@ BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
 MOST_CELLS, MOST_ACROSS, BINS = 16, 4, 5
 MOST_GAPS, MOST_TENSOR = 8, 1_000_000  # combinations of levels per one that occurs, and of all axes
+NEAR, MOST_NEAR = 0.05, 3  # of the range of outputs, a difference that makes none; axes of a table of outputs
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Cell:
     hits: float
     now: bool
     least: bool
+    best: float = np.nan  # the highest output, where outputs are given
 
 
 @dataclass(frozen=True)
@@ -129,28 +131,35 @@ def _range_at(levels: FloatArray, values: FloatArray) -> IntArray:
     return np.where((values >= levels[0, 0]) & (values <= levels[-1, 1]), at, -1).astype(np.intp)
 
 
-def mosaic(axes: Sequence[Axis], hit: BoolArray, weights: FloatArray, least: FloatArray | None = None, *, listed: bool = True) -> Mosaic:
+def mosaic(
+    axes: Sequence[Axis], hit: BoolArray, weights: FloatArray, least: FloatArray | None = None, *, listed: bool = True, outputs: FloatArray | None = None,
+    most: int = MOST_CELLS,
+) -> Mosaic:  # fmt: skip
     """Return the table: axes are taken while something is left undecided within cells and there is room.
 
-    `least` are the values of the least change, if one is known. Levels are merged only where all points are `listed`.
+    `least` are the values of the least change, if one is known. Levels are merged only where all points are `listed`. Where no point attains the target
+    or all do, `outputs` (higher is nearer) decide in the place of hits: levels are merged that change them little, and few axes are taken.
     """
     sizes = [len(axis.levels) for axis in axes]
+    close = outputs is not None
+    outcome = np.asarray(hit, dtype=float) if outputs is None else outputs
+    near = NEAR * float(np.ptp(outcome)) if close and len(outcome) else 0.0
     single = listed and bool(axes) and np.prod(sizes, dtype=float) <= MOST_TENSOR and len(np.unique(_codes(axes, range(len(axes))))) == len(hit)
     groups = {k: [[i] for i in range(size)] for k, size in enumerate(sizes)}
     if single:
-        tensor = np.full(sizes, -1, dtype=np.int8)  # where there is no point
-        tensor[tuple(axis.at for axis in axes)] = hit
+        tensor = np.full(sizes, np.nan)  # where there is no point
+        tensor[tuple(axis.at for axis in axes)] = outcome
         for k in groups:  # one after the other: what two axes leave open together is not merged on both
-            groups[k], tensor = _merge(tensor, k)
+            groups[k], tensor = _merge(tensor, k, near)
     alive = [k for k in groups if len(groups[k]) > 1]
     idle = tuple(k for k in groups if len(groups[k]) == 1)
     chosen: list[int] = []
     merged = {k: axes[k].merged(groups[k]) for k in alive}
-    while alive and _left([merged[k] for k in chosen], hit, weights) > 1e-12:
-        fitting = [k for k in alive if np.prod([len(groups[j]) for j in (*chosen, k)]) <= MOST_CELLS]
+    while alive and _left([merged[k] for k in chosen], outcome, weights) > 1e-12 and not (close and len(chosen) == MOST_NEAR):
+        fitting = [k for k in alive if np.prod([len(groups[j]) for j in (*chosen, k)]) <= most]
         if not fitting:
             break
-        best = min(fitting, key=lambda k: (round(_left([merged[j] for j in (*chosen, k)], hit, weights), 9), len(groups[k]), k))
+        best = min(fitting, key=lambda k: (round(_left([merged[j] for j in (*chosen, k)], outcome, weights), 9), len(groups[k]), k))
         alive.remove(best)
         chosen.append(best)
     rows: list[int] = []
@@ -161,9 +170,9 @@ def mosaic(axes: Sequence[Axis], hit: BoolArray, weights: FloatArray, least: Flo
     if rows and not columns:
         columns.append(rows.pop())
     order = (*rows, *columns)
-    left = _left([merged[k] for k in chosen], hit, weights) > 1e-12
+    left = not close and _left([merged[k] for k in chosen], outcome, weights) > 1e-12
     return Mosaic(
-        tuple(rows), tuple(columns), groups, _cells(axes, groups, order, hit, weights, least), idle if left else (*idle, *alive),
+        tuple(rows), tuple(columns), groups, _cells(axes, groups, order, hit, weights, least, outputs), idle if left else (*idle, *alive),
         tuple(alive) if left else (),
     )  # fmt: skip
 
@@ -175,33 +184,35 @@ def _codes(axes: Sequence[Axis], which: Sequence[int]) -> IntArray:
     return found
 
 
-def _merge(tensor: npt.NDArray[np.int8], axis: int) -> tuple[list[list[int]], npt.NDArray[np.int8]]:
+def _merge(tensor: FloatArray, axis: int, near: float) -> tuple[list[list[int]], FloatArray]:
     """Return neighbouring levels of an axis that make no difference, whatever the other axes are, and the outcomes with these as one level."""
     slices = np.moveaxis(tensor, axis, 0)
     groups, seen = [[0]], [slices[0]]
     for i in range(1, len(slices)):
-        if np.any((seen[-1] != slices[i]) & (seen[-1] >= 0) & (slices[i] >= 0)):
+        if np.any(np.abs(seen[-1] - slices[i]) > near):  # not a number where there is no point: no difference
             groups.append([i])
             seen.append(slices[i])
         else:
             groups[-1].append(i)
-            seen[-1] = np.maximum(seen[-1], slices[i])
+            seen[-1] = np.where(np.isnan(seen[-1]), slices[i], seen[-1])
     return groups, np.stack(seen, axis=axis)
 
 
-def _left(chosen: Sequence[IntArray], hit: BoolArray, weights: FloatArray) -> float:
+def _left(chosen: Sequence[IntArray], outcome: FloatArray, weights: FloatArray) -> float:
     """Return how much is undecided within cells: the variance of the outcome that is left."""
-    code = np.zeros(len(hit), dtype=np.intp)
+    code = np.zeros(len(outcome), dtype=np.intp)
     for at in chosen:
         code = code * (int(at.max(initial=0)) + 1) + at
     _, place = np.unique(code, return_inverse=True)
-    mass, hits = (np.bincount(place.reshape(-1), each) for each in (weights, weights * hit))
-    share = np.divide(hits, mass, out=np.zeros_like(hits), where=mass > 0)
-    return float((mass * share * (1 - share)).sum())
+    place = place.reshape(-1)
+    mass, total = (np.bincount(place, each) for each in (weights, weights * outcome))
+    mean = np.divide(total, mass, out=np.zeros_like(total), where=mass > 0)
+    return float((weights * (outcome - mean[place]) ** 2).sum())
 
 
 def _cells(
     axes: Sequence[Axis], groups: dict[int, list[list[int]]], order: tuple[int, ...], hit: BoolArray, weights: FloatArray, least: FloatArray | None,
+    outputs: FloatArray | None,
 ) -> dict[tuple[int, ...], Cell]:  # fmt: skip
     """Return the cells that have points."""
     places = [axes[k].merged(groups[k]) for k in order]
@@ -212,8 +223,11 @@ def _cells(
     distinct, at = np.unique(keys, axis=0, return_inverse=True)
     at = at.reshape(-1)
     count, mass, hits = np.bincount(at), np.bincount(at, weights), np.bincount(at, weights * hit)
+    best = np.full(len(distinct), -np.inf)
+    np.maximum.at(best, at, -np.inf if outputs is None else outputs)
     for k, key in enumerate(map(tuple, distinct.tolist())):
-        found[key] = Cell(int(count[k]), float(mass[k]), float(hits[k] / mass[k]) if mass[k] > 0 else 0.0, key == now, bool(near) and key == near)
+        share = float(hits[k] / mass[k]) if mass[k] > 0 else 0.0
+        found[key] = Cell(int(count[k]), float(mass[k]), share, key == now, bool(near) and key == near, float(best[k]) if outputs is not None else np.nan)
     return found
 
 
