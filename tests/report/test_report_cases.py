@@ -15,10 +15,10 @@ from report_kit import Page, audited, unanswered
 
 import budge
 from budge import Feature, InteractionModel, constraints
+from budge.audit.cases import Case, reached
 from budge.report.answer import answer, marks_of
 from budge.report.cases import _case, arranged, cases
 from budge.report.document import render
-from budge.report.figures.person import reached
 from budge.report.figures.strip import strip
 from budge.report.mosaic import axes_of, mosaic
 from budge.wording import Wording
@@ -171,7 +171,8 @@ def test_missing_answers_are_not_taken_for_draws_or_misses() -> None:
     some = audit.table[audit.table["unresolved"] > 0]
     assert len(some)
     for label in some.index:
-        case = _case(audit, "model", audit.rows["model"].index.get_loc(label), "", {}, PLAIN)
+        at = int(audit.rows["model"].index.get_loc(label))
+        case = _case(audit, "model", Case("", at, reached(audit, label)), audit.context.im, {}, PLAIN)
         assert case["needed"] == ""
         assert "makes no difference" not in case["caption"]
         assert "no point attains" not in case["caption"]

@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from budge.audit.cases import FIELDS, read_cases
 from budge.audit.design import Design
 from budge.audit.failing import ASIDE
 from budge.audit.rows import Rows
@@ -69,8 +70,9 @@ NOTE = {"where": str, "what": str, "severity": word("error", "warning"), "got?":
 _BOTH = {"budge": int, "info": _INFO, "design": _DESIGN, "notes": [NOTE]}
 _COLUMN = {"array?": str, "values?": list, "zone?": str}
 _GROUP = _COLUMN | {"order?": list, "ordered?": bool}
+_CASE = Rule("a row and the place of its least change", lambda v: isinstance(v, list) and len(v) == 2 and all(type(x) is int for x in v))
 _TABLE = _BOTH | {
-    "kind": word("table"), "index_name": str | int | float | bool | None | dict, "moved": {str: list}, "files": {str: DIGEST},
+    "kind": word("table"), "index_name": str | int | float | bool | None | dict, "moved": {str: list}, "cases?": {str: [_CASE]}, "files": {str: DIGEST},
     "columns": {str: {"index": _COLUMN, "prediction": _COLUMN, "groups": {str: _GROUP}}},
 }  # fmt: skip
 _PIECE = {"number": COUNT, "first": COUNT, "rows": COUNT, "files": [DIGEST]}
@@ -106,11 +108,15 @@ def _audit(record: dict[str, Any], arrays: Arrays, data: Path) -> Audit:
         rows = {name: _rows(k, columns, arrays, record) for k, (name, columns) in enumerate(record["columns"].items())}
         for own in rows.values():
             own.check(record["info"]["people"], design)
-        if len(arrays) != sum(map(_many, record["columns"].values())):
+        kept = record.get("cases", {})
+        if not set(kept) <= set(rows):
+            raise ValueError("cases are about other models")
+        cases = read_cases(kept, {name: k for k, name in enumerate(rows)}, {name: own.counts for name, own in rows.items()}, arrays)
+        if len(arrays) != sum(map(_many, record["columns"].values())) + len(FIELDS) * sum(map(len, cases.values())):
             raise ValueError("it has other arrays than the record names")
     _check_names(record, rows, design)
     moved = {name: _moved(found, rows[name].counts, record["info"]["spec"]) for name, found in record["moved"].items()}
-    return Audit(rows, design, record["info"], notes_of(record), moved=moved)
+    return Audit(rows, design, record["info"], notes_of(record), moved=moved, cases=cases)
 
 
 def piece_files(folder: Path, info: Mapping[str, Any]) -> list[Path]:

@@ -27,6 +27,7 @@ from budge.stats.quantiles import how_much_exactly
 from budge.wording import Wording
 
 if TYPE_CHECKING:
+    from budge.audit.cases import Kept
     from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
@@ -57,6 +58,7 @@ class Audit:
     notes: tuple[Problem, ...] = ()
     context: Context | None = field(default=None, repr=False, compare=False)
     moved: Mapping[str, Mapping[int, Any]] = field(default_factory=dict, repr=False, compare=False)  # what saved witnesses change, by row
+    cases: Mapping[str, Mapping[int, Kept]] = field(default_factory=dict, repr=False, compare=False)  # points of the people whom a saved run shows, by row
 
     @property
     def models(self) -> tuple[str, ...]:

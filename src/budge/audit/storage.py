@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.ask import predictors_of
+from budge.audit.cases import FIELDS, as_given, kept_cases
 from budge.audit.design import MASK, Execution
 from budge.audit.loading import (
     COUNTS,
@@ -35,7 +36,6 @@ from budge.audit.loading import (
 )
 from budge.audit.sources import TableSource, make_source
 from budge.errors import InputError, OutputExistsError, StorageError
-from budge.features import Feature
 from budge.files import make_folder, remove, write_whole
 from budge.frames import table
 from budge.interaction import InteractionModel
@@ -99,6 +99,7 @@ def _content(audit: Audit) -> tuple[bytes, dict[str, Any]]:
     """Return the counts as a file, and the record."""
     arrays: dict[str, npt.NDArray[Any]] = {}
     columns: dict[str, Any] = {}
+    cases: dict[str, list[list[int]]] = {}
     for k, (name, rows) in enumerate(audit.rows.items()):
         for f in fields(Counts):
             if f.name != "heavy":
@@ -106,6 +107,9 @@ def _content(audit: Audit) -> tuple[bytes, dict[str, Any]]:
         for f in fields(Heavy):
             arrays[f"{k}.heavy.{f.name}"] = getattr(rows.counts.heavy, f.name)
         arrays[f"{k}.place"], arrays[f"{k}.units"] = rows.place, rows.units
+        for at, case in kept_cases(audit, name).items():
+            arrays |= {f"{k}.case.{at}.{part}": getattr(case, part) for part in FIELDS}
+            cases.setdefault(name, []).append([at, case.least])
         columns[name] = {
             "index": _column(rows.index, f"{k}.index", arrays),
             "prediction": _column(rows.prediction, f"{k}.prediction", arrays),
@@ -119,6 +123,7 @@ def _content(audit: Audit) -> tuple[bytes, dict[str, Any]]:
         "index_name": _plain(audit.table.index.name),
         "columns": columns,
         "moved": {name: [[at, _plain(steps)] for at, steps in found.items()] for name, found in moved_of(audit).items()},
+        "cases": cases,
         "notes": [p.to_dict() for p in audit.notes],
     }
 
@@ -176,16 +181,10 @@ def moved_of(audit: Audit) -> dict[str, dict[int, list[list[Any]]]]:
             reached, starts = audit.reached(at, model=name), source.values[np.ix_(rows.place[at], columns)]
             for i, j in np.argwhere((reached != starts) & ~(np.isnan(reached) & np.isnan(starts))).tolist():
                 feature = source.model.features[columns[j]]
-                steps[int(at[i])].append([feature.name, _shown(feature, starts[i, j]), _shown(feature, reached[i, j])])
+                steps[int(at[i])].append([feature.name, as_given(feature, starts[i, j]), as_given(feature, reached[i, j])])
         result[name] = steps
     return result
 
-
-def _shown(feature: Feature, value: float) -> Any:
-    """Return a number inside budge as the caller knows it."""
-    if feature.levels is not None and not np.isnan(value):
-        return feature.levels[int(value)]
-    return int(value) if feature.discrete and not np.isnan(value) else float(value)
 
 
 def population_of(audit: Audit, people: Any) -> Any:

@@ -10,13 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from budge.audit.cases import Case, Reached, cases_of
 from budge.audit.recourse import in_full
 from budge.audit.result import Audit
-from budge.audit.sources import TableSource
 from budge.audit.summary import HOW, between
-from budge.errors import BudgeError
 from budge.interaction import InteractionModel
-from budge.report.figures.person import Reached, reached
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
 from budge.report.people import number, steps
 from budge.report.words import percent
@@ -30,52 +28,25 @@ _BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": 
 RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
 
 
-def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording) -> list[dict[str, Any]]:
-    """Return what the report shows of the chosen people of one model; `moved` is what witnesses change, by row."""
-    return [_case(audit, model, at, kind, moved, nouns) for kind, at in _chosen(audit, model).items()]
+def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im: InteractionModel | None = None) -> list[dict[str, Any]]:
+    """Return what the report shows of the chosen people of one model; `moved` is what witnesses change, by row, and `im` that of a saved run."""
+    if audit.context is not None:
+        im = audit.context.im if isinstance(audit.context.im, InteractionModel) else None
+    return [_case(audit, model, case, im, moved, nouns) for case in cases_of(audit, model, im)]
 
 
-def _chosen(audit: Audit, model: str) -> dict[str, int]:
-    """Return rows by kind, from no way to almost every way; nobody twice."""
-    claims, counts = audit.claims(model), audit.rows[model].counts
-    judged, rho = ~counts.is_law("none"), claims.rho
-    none = np.flatnonzero(judged & (claims.extreme == "none"))
-    missed = np.flatnonzero(judged & (claims.extreme == "") & (counts.hits == 0) & (rho == 0))
-    inner = np.flatnonzero(judged & (rho > 0) & (rho < 1))
-    inner = inner[np.argsort(rho[inner], kind="stable")]
-    every = np.flatnonzero(judged & (rho == 1))
-    found: dict[str, int] = {}
-    if len(none):
-        found["No way at all"] = int(none[np.argmax(counts.n[none])])
-    elif len(missed):
-        found["No hit among the draws"] = int(missed[np.argmax(counts.n[missed])])
-    names = ("The narrowest way", "In the middle", "The widest way")
-    for kind, k in zip(names[::2] if len(inner) < 3 else names, (0, -1) if len(inner) < 3 else (0, len(inner) // 2, -1)):
-        if len(inner) and int(inner[k]) not in found.values():
-            found[kind] = int(inner[k])
-    if len(every) and len(found) < 4:
-        known = every[claims.extreme[every] == "every"]
-        found["Every way" if len(known) else "Nothing but hits among the draws"] = int((known if len(known) else every)[0])
-    return found
-
-
-def _case(audit: Audit, model: str, at: int, kind: str, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
-    rows = audit.rows[model]
-    label, row = rows.index[at], {str(k): v for k, v in audit.of_model(model).iloc[at].items()}
-    plan, moves = _plan(audit, label, model, nouns) if row["hits"] or row["rho"] == row["rho"] else None, steps(moved.get(at, ()))
+def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
+    row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()))
+    plan = [(nouns.feature(f), in_full(a), in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
-        "kind": kind, "label": shown(label), "model": model, "prediction": shown(row["prediction"]), "say": _said(row), "plan": plan,
-        "moves": [(nouns.feature(f), a, b) for f, a, b in moves], "changed": [f for f, _, _ in moves], "proof": _proof(row), "table": None,
-        "caption": "", "needed": "",
+        "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]), "say": _said(row),
+        "plan": {"moves": plan, "how": HOW[case.method]} if plan else None, "moves": [(nouns.feature(f), a, b) for f, a, b in moves],
+        "changed": [f for f, _, _ in moves], "proof": _proof(row), "table": None, "caption": "", "needed": "",
     }  # fmt: skip
-    context = audit.context
-    if context is None or not isinstance(context.source, TableSource) or not isinstance(context.im, InteractionModel):
+    points = case.points
+    if points is None or im is None:
         return view
-    try:
-        points = reached(audit, label, model)
-    except BudgeError:  # a case without its table is still a case
-        return view
-    made = arranged(points, context.im, nouns, None if plan is None else plan["point"], unanswered=bool(row["unresolved"]))
+    made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]))
     return view if made is None else view | {"table": made.table, "caption": made.caption, "needed": made.needed}
 
 
@@ -150,18 +121,6 @@ def _proof(row: Mapping[str, Any]) -> str:
     return "Proved from the model's structure: no point that this person can reach attains the target."
 
 
-def _plan(audit: Audit, label: Any, model: str, nouns: Wording) -> dict[str, Any] | None:
-    """Return the least change that attains the target, where it is proved to be that."""
-    if audit.context is None or not isinstance(audit.context.source, TableSource) or audit.why_not(label, model=model):
-        return None
-    found = audit.recourse(label, model=model)
-    if not (len(found) and found.optimal):
-        return None
-    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
-    point = found.values[0] if len(found.values) else None
-    return {"moves": [(nouns.feature(str(f)), in_full(a), in_full(b)) for f, a, b in moves], "point": point, "how": HOW[found.method]}
-
-
 class Words:
     """Names of axes and of their levels."""
 
@@ -197,20 +156,18 @@ class Words:
 
     def value(self, k: int, level: int) -> Any:
         axis = self.axes[k]
-        return self.points.rows[self.points.names[axis.columns[0]]].iloc[int(np.flatnonzero(axis.at == level)[0])]
+        return self.points.given(axis.columns[0], float(axis.levels[level, 0]))
 
     def level(self, k: int, level: int) -> str:
         axis = self.axes[k]
         if axis.ranges:
             return f"{number(axis.levels[level, 0])} to {number(axis.levels[level, 1])}"
-        row = self.points.rows.iloc[int(np.flatnonzero(axis.at == level)[0])]
-        names = [self.points.names[j] for j in axis.columns]
+        names, values = [self.points.names[j] for j in axis.columns], axis.levels[level]
         if len(names) == 1:
-            return shown(row[names[0]])
-        values = axis.levels[level]
+            return shown(self.value(k, level))
         if set(np.unique(axis.levels).tolist()) <= {0.0, 1.0}:  # dummies: those that are on
             return ", ".join(self.nouns.feature(name) for name, value in zip(names, values) if value) or "none of them"
-        return ", ".join(f"{self.nouns.feature(name)} {shown(row[name])}" for name in names)
+        return ", ".join(f"{self.nouns.feature(name)} {shown(self.points.given(j, v))}" for name, j, v in zip(names, axis.columns, values.tolist()))
 
 
 def _needed(points: Reached, axes: Sequence[Axis], words: Words) -> str:

@@ -40,7 +40,7 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
     ]  # fmt: skip
     first = answer(audit, main, nouns, groups=next((g.sentence for g in groups if g.model == main), ""))
     meeting, reasons = compared(audit, nouns), why(ablation, nouns, nouns.target(audit.info))
-    some = cases(audit, main, moved.get(main, {}), nouns)
+    some = cases(audit, main, moved.get(main, {}), nouns, im)
     data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold}
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",

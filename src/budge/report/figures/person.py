@@ -8,45 +8,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from budge.audit.ask import answers_of, points_at, points_of
+from budge.audit.cases import Reached, reached
 from budge.audit.result import Audit
-from budge.audit.sources import Chunk, TableSource
+from budge.audit.sources import TableSource
 from budge.errors import InputError
 from budge.reach.reacher import reacher
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
 from budge.report.figures.words import clean, shortened, text_width
 
-__all__ = ["Cell", "Reached", "cells_of", "person", "reached"]
+__all__ = ["Cell", "cells_of", "moving", "person"]
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 MOST_VALUES, BINS, MOST_ROWS = 14, 8, 16
-
-
-@dataclass(frozen=True)
-class Reached:
-    """The points that the audit asked about for one person, and what came of each."""
-
-    rows: pd.DataFrame  # as the model was asked
-    values: FloatArray  # the declared features as numbers
-    names: tuple[str, ...]  # of the declared features
-    start: FloatArray
-    hit: BoolArray
-    weights: FloatArray  # they add up to one
-    points: int  # how many there are; more than rows where only some are shown
-    exact: bool
-
-    def moving(self) -> list[int]:
-        """The features that take more than one value, the most telling about the target first."""
-        several = [
-            j
-            for j in range(len(self.names))
-            if not np.array_equal(self.values[:, j], np.full(len(self.values), self.start[j]), equal_nan=True)
-        ]
-        return sorted(several, key=lambda j: -_telling(cells_of(self, j)))
 
 
 @dataclass(frozen=True)
@@ -60,35 +35,10 @@ class Cell:
     edges: tuple[str, str] | None = None  # the ends of a range
 
 
-def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = 2000) -> Reached:
-    """Return the points that the audit drew or listed for a person, asked again; at most so many of them."""
-    name = audit._named(model)
-    rows, at, source = audit.rows[name], audit._at(label, name), audit._context().source
-    if not isinstance(source, TableSource):
-        raise InputError("only rows of a table can be shown feature by feature", where="person", got=type(source).__name__)
-    total = points_at(rows.counts, at, audit.design)
-    if not total:
-        raise InputError("there are no reachable points to show", where="person", got=f"{label}: status {rows.counts.words('status')[at]}")
-    chunk = _some(points_of(audit, label, name, most=most), most, audit.design.seed)
-    found = answers_of(audit, label, name, chunk)
-    start = source.values[int(rows.place[at])]
-    values = np.repeat(start[None, :], len(found.hit), axis=0)
-    assert chunk.moved is not None
-    values[:, reacher(source.model).moved] = chunk.moved.T
-    weights = np.ones(len(values)) if chunk.weights is None else chunk.weights
-    share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
-    names = tuple(f.name for f in source.model.features)
-    return Reached(chunk.rows, values, names, start, found.hit, share, total, bool(rows.counts.is_law("exact")[at]))
-
-
-def _some(chunk: Chunk, most: int, seed: int) -> Chunk:
-    """Return a chunk of one person with at most so many points: of a listed set, some that are chosen evenly."""
-    if len(chunk.rows) <= most:
-        return chunk
-    keep = np.sort(np.random.default_rng(seed).choice(len(chunk.rows), most, replace=False))
-    moved = None if chunk.moved is None else chunk.moved[:, keep]
-    weights = None if chunk.weights is None else chunk.weights[keep]
-    return Chunk(chunk.people, np.array([most]), chunk.rows.iloc[keep].reset_index(drop=True), moved, weights, chunk.tops)
+def moving(found: Reached) -> list[int]:
+    """Return the features that take more than one value, the most telling about the target first."""
+    several = [j for j in range(len(found.names)) if not np.array_equal(found.values[:, j], np.full(len(found.values), found.start[j]), equal_nan=True)]
+    return sorted(several, key=lambda j: -_telling(cells_of(found, j)))
 
 
 def _nearest(audit: Audit, label: Any, name: str) -> FloatArray | None:
@@ -118,10 +68,10 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
         Points at most: the first draws, or some of a listed set.
     """
     found = reached(audit, label, model, most=most)
-    moving = found.moving()
-    if not moving:
+    features = moving(found)
+    if not features:
         raise InputError("no feature of this person moves", where="person", got=label)
-    shown = moving[:MOST_ROWS]
+    shown = features[:MOST_ROWS]
     rows = [("features that change", _changed(found)), *((found.names[j], cells_of(found, j)) for j in shown)]
     name = audit._named(model)
     nearest = _nearest(audit, label, name)
@@ -134,8 +84,8 @@ def person(audit: Audit, label: Any, *, model: str | None = None, most: int = 20
     note = ["Cells: values, as wide as their share of the points; filled by the share that attains the target."]
     if found.points > len(found.hit):
         note.append(f"{len(found.hit):,} of {found.points:,} {kind} are shown.")
-    if len(moving) > len(shown):
-        note.append(f"{len(moving) - len(shown)} features that tell less are not shown.")
+    if len(features) > len(shown):
+        note.append(f"{len(features) - len(shown)} features that tell less are not shown.")
     left = int(min(max(max(text_width(n) for n, _ in rows) + 24, 90), 230))
     figure = Figure(
         title,
@@ -226,7 +176,7 @@ def _edge(figure: Figure, x: float, base: float, words: str, free: float) -> flo
 def cells_of(found: Reached, j: int) -> list[Cell]:
     """The values of a feature in order, or ranges of them where there are many."""
     at, edges = _grouped(found, j)
-    names = _words(found, j, at, edges)
+    names = _words(found, j, edges)
     cells = _cells(found, at, names, _which(found, j, found.start[j], edges))
     return cells if edges is None else [replace(c, edges=(c.words.split(" to ")[0], c.words.split(" to ")[1])) for c in cells]
 
@@ -256,18 +206,12 @@ def _place(found: Reached, j: int, value: float) -> int:
     return _which(found, j, value, _grouped(found, j)[1])
 
 
-def _words(found: Reached, j: int, at: npt.NDArray[np.intp], edges: FloatArray | None) -> list[str]:
+def _words(found: Reached, j: int, edges: FloatArray | None) -> list[str]:
     if edges is not None:
         return [f"{_short(a)} to {_short(b)}" for a, b in pairwise(edges.tolist())]
     known = np.unique(np.append(found.values[:, j], found.start[j]))
     known = known[~np.isnan(known)]
-    names = [_short(v) for v in known]
-    column = found.rows[found.names[j]]
-    for k in range(len(known)):
-        here = np.flatnonzero(at == k)
-        if len(here):
-            names[k] = _short(column.iloc[int(here[0])])
-    return names
+    return [_short(found.given(j, v)) for v in known.tolist()]
 
 
 def _short(value: Any) -> str:
