@@ -61,15 +61,17 @@ def test_a_run_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_with_the_model_at_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "whole.html"
     given = ["--model", str(folder / "loan.json"), "--data", str(folder / "people.csv"), "--drop", "outcome", "--drop", "sex"]
-    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--by", "sex", "--ablate", "--title", "Loans & co", "-q"]) == 0
+    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--by", "sex", "--title", "Loans & co", "-q"]) == 0
     assert capsys.readouterr().out == ""
     page = read(out)
     assert page.wrong == []
     assert "Each cell of a table is one combination of what decides" in page.text
     assert "By sex" in page.text
     assert "Loans & co" in page.text
-    assert "Rule relaxed" in page.text
-    assert "drop a <rule> & more" in page.text
+    assert "What the new ways need" in page.text
+    assert "a <rule> & more does not hold" in page.text
+    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--no-why", "--overwrite", "-q"]) == 0
+    assert "What the new ways need" not in read(out).text
 
 
 def test_groups_need_the_same_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +105,6 @@ def test_saved_stress_tests(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["nowhere"], 3, "no saved run"),
         (["RUN", "-o", "X", "--by", "sex"], 2, "give --data"),
-        (["RUN", "-o", "X", "--ablate"], 2, "give --model and --data"),
         (["RUN", "-o", "X", "--model", "loan.json"], 2, "give --data, too"),
         (["RUN", "-o", "X", "--ablation", "gone.json"], 3, "no such file"),
         (["RUN", "-o", "no/where/x.html"], 3, "no such folder"),

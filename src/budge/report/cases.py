@@ -119,7 +119,10 @@ def _plan(audit: Audit, label: Any, model: str, nouns: Wording) -> dict[str, Any
     """Return the least change that attains the target, where it is proved to be that."""
     if audit.context is None or not isinstance(audit.context.source, TableSource) or audit.why_not(label, model=model):
         return None
-    found = audit.recourse(label, model=model)
+    try:
+        found = audit.recourse(label, model=model)
+    except BudgeError:  # a plan that is not confirmed is none; the nearest witness is shown instead
+        return None
     if not (len(found) and found.optimal):
         return None
     moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
 
 import numpy as np
 import pandas as pd
@@ -71,5 +70,5 @@ def _by_beginning(names: Sequence[str]) -> Iterator[tuple[str, list[str], bool]]
         for cut in (match.start() for match in _BOUNDARY.finditer(name, 1) if match.start() >= SHORTEST):
             stems.setdefault(name[:cut], []).append(name)
     for stem, group in sorted(stems.items(), key=lambda pair: (-len(pair[0]), pair[0])):
-        if len(group) > 1 and commonprefix(group).startswith(stem):
+        if len(group) > 1:
             yield stem.rstrip("_. -"), group, False

@@ -41,7 +41,7 @@
   const PAGE = 100;
   const tables = data.table.models;
   const body = document.querySelector("#everybody tbody");
-  const state = { model: 0, key: "", up: true, page: 0, found: [] };
+  const state = { model: data.main, key: "", up: true, page: 0, found: [] };
   const word = (t, key, i) => t[key].names[t[key].codes[i]];
   const moves = (t, i) => (t.moves && t.moves[i] ? t.moves[i].map(([f, a, b]) => `${data.table.features[f]}: ${a} → ${b}`).join("; ") : "");
 
@@ -180,6 +180,7 @@
   byId("previous").addEventListener("click", () => { state.page -= 1; show(); });
   byId("next").addEventListener("click", () => { state.page += 1; show(); });
   byId("which").replaceChildren(...tables.map((t, i) => new Option(t.name, String(i))));
+  byId("which").value = String(data.main);
   byId("of-model").hidden = tables.length === 1;
   byId("which").addEventListener("change", (event) => { state.model = Number(event.target.value); choices(); search(); });
   byId("controls").hidden = false;
