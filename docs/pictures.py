@@ -1,11 +1,19 @@
-"""Draw the first figure of the README, docs/images/hero.svg: ``python docs/hero.py``.
+"""Remake the pictures of the README and the docs: ``python docs/pictures.py [hero] [terminal] [report] [drawings] [page]``, all unless some are named.
 
-One applicant of German credit, every point that they can reach, and what the model answers: all numbers and marks are those of a real audit. The words for
-levels stand here; what they state about the points is checked before anything is drawn. Needs the models extra and the data (docs/how-to/data.md).
+``hero`` is docs/images/hero.svg: one applicant of German credit, every point that they can reach, and what the model answers. All numbers and marks are
+those of a real audit; the words for levels stand here, and what they state about the points is checked before anything is drawn. ``terminal`` is the
+output of ``budge demo`` in the README, ``report`` the screenshots of reports; ``drawings`` and ``page`` run draw_counting.py and page_screenshots.py.
+Needs the extras models, serve and browser, chromium on the PATH, and the data of German credit (docs/how-to/data.md).
 """
 
 from __future__ import annotations
 
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+import tempfile
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,6 +25,16 @@ import budge
 from budge import datasets
 
 ROOT = Path(__file__).resolve().parents[1]
+IMAGES = ROOT / "docs" / "images"
+README = ROOT / "README.md"
+BLOCK = ("<!-- budge demo: written by docs/pictures.py -->\n```text\n", "```\n<!-- end -->")
+REPORTS = {
+    "german": {"report-german": "", "report-german-who": "who", "report-german-why": "why", "report-german-cases": "cases"},
+    "lending": {"report-lending": "", "report-lending-people": "everybody"},
+}  # picture: the section at its top
+
+# -- the figure of the README ------------------------------------------------------------------------------------------
+
 PERSON = 203
 ACROSS, DOWN = ("CheckingAcct>=0", "Checking account", "overdrawn", "0 or more"), ("HasGuarantor", "Guarantor", "no", "yes")
 DECLARED = (
@@ -39,7 +57,7 @@ text{font:14px Inter,system-ui,-apple-system,"Segoe UI",Roboto,Arial,sans-serif;
 
 
 def german() -> tuple[dict[str, Any], pd.DataFrame, budge.InteractionModel]:
-    """Return two models of German credit, the applicants, and what they can change."""
+    """Return two models of German credit, all applicants, and what they can change; both models are fitted on four of five."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
@@ -111,10 +129,10 @@ def hero() -> str:
     row, start = audit.table.loc[PERSON], X.loc[PERSON]
     assert (row["n"], row["hits"], row["exactness"]) == (len(points), hit.sum(), "exact")
     assert (hit == ((points[ACROSS[0]] == 1) & (points[DOWN[0]] == 1))).all(), "the two features decide"
-    assert start[ACROSS[0]] == start[DOWN[0]] == 0
+    assert (points.iloc[0][moves] == start[moves]).all(), "the start is the first point of its cell, and so is the least change"
     plan = audit.recourse(PERSON)
-    assert plan.optimal.all(), "the least change is proved"
-    assert set(plan.actions.iloc[0][lambda move: move != 0].index) == {ACROSS[0], DOWN[0]}
+    assert plan.optimal, "the least change is proved"
+    assert set(plan.actions["feature"]) == {ACROSS[0], DOWN[0]}
     stuck, people = audit.summary().no_way, audit.summary().people
     told = f"One refused applicant can reach {len(points)} points. The model approves {hit.sum()}: those with a guarantor and a checking account at 0 or more."
     found = [
@@ -130,5 +148,83 @@ def hero() -> str:
     return "\n".join([*found, *(text(684, 262 + 20 * k, line, "soft") for k, line in enumerate(last)), "</svg>", ""])
 
 
+# -- the terminal -------------------------------------------------------------------------------------------------------
+
+
+def terminal() -> None:
+    """Put the output of ``budge demo`` into the README."""
+    run = [sys.executable, "-c", "from budge.cli import main; raise SystemExit(main(['demo']))"]
+    said = subprocess.run(run, capture_output=True, text=True, check=True, env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"}).stdout
+    text = README.read_text(encoding="utf-8")
+    before, rest = text.split(BLOCK[0])
+    _, after = rest.split(BLOCK[1])
+    lines = "\n".join(line.rstrip() for line in said.strip().split("\n"))
+    README.write_text(f"{before}{BLOCK[0]}{lines}\n{BLOCK[1]}{after}", encoding="utf-8")
+
+
+# -- reports ------------------------------------------------------------------------------------------------------------
+
+
+def lending_report(path: Path) -> Path:
+    """Write the report of the demo's people."""
+    data = datasets.lending(n=1500, seed=0)
+    model = datasets.Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
+    im = budge.InteractionModel.from_file(datasets.spec_path("lending"))
+    audit = budge.audit(model, data.X.iloc[1000:1300], im, target=1, threshold=0.1, harm="below")
+    title = "Lending: who can turn a refusal around"
+    return audit.to_html(path, by=["housing"], title=title, target_name="approval", people_name="refused applicants")
+
+
+def german_report(path: Path) -> Path:
+    """Write the report of two models of German credit, about those whom they refuse."""
+    models, X, im = german()
+    audit = budge.audit(models, X, im, target=1, threshold=0.1, harm="below")
+    return audit.to_html(
+        path, by=["Male"], title="German credit: who can turn a refusal around", target_name="approval", people_name="refused applicants",
+        group_labels={"Male": {"0": "women", "1": "men"}},
+    )  # fmt: skip
+
+
+def reports() -> None:
+    """Write the reports, open them, take the pictures."""
+    from playwright.sync_api import sync_playwright
+
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
+        for name, make in (("german", german_report), ("lending", lending_report)):
+            path = make(Path(folder) / f"{name}.html")
+            for picture, section in REPORTS[name].items():
+                context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, color_scheme="light")
+                page = context.new_page()
+                page.goto(path.as_uri())
+                page.evaluate("(id) => { if (id) document.getElementById(id).scrollIntoView(); }", section)
+                page.screenshot(path=IMAGES / f"{picture}.png")
+                context.close()
+        browser.close()
+
+
+def run_file(name: str) -> None:
+    """Run another file of this folder, with no arguments."""
+    given, sys.argv = sys.argv, [name]
+    try:
+        runpy.run_path(str(Path(__file__).with_name(name)), run_name="__main__")
+    finally:
+        sys.argv = given
+
+
+def main(wanted: list[str]) -> None:
+    """Remake the pictures that are named; all of them if none is."""
+    makers = {
+        "hero": lambda: (IMAGES / "hero.svg").write_text(hero(), encoding="utf-8"), "terminal": terminal, "report": reports,
+        "drawings": lambda: run_file("draw_counting.py"), "page": lambda: run_file("page_screenshots.py"),
+    }  # fmt: skip
+    if strange := set(wanted) - set(makers):
+        raise SystemExit(f"no such picture: {', '.join(sorted(strange))}; there are {', '.join(makers)}")
+    for name, make in makers.items():
+        if not wanted or name in wanted:
+            make()
+            print(f"remade: {name}")
+
+
 if __name__ == "__main__":
-    (ROOT / "docs" / "images" / "hero.svg").write_text(hero(), encoding="utf-8")
+    main(sys.argv[1:])
