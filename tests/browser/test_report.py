@@ -165,7 +165,8 @@ def test_axe_finds_nothing_and_the_page_fits(kind: str, width: int, scheme: str,
 @pytest.mark.parametrize("kind", ["whole", "long"])
 def test_nothing_is_wider_than_the_paper(kind: str, open_page: Any, request: pytest.FixtureRequest) -> None:
     """A4 without its margins is 680 px wide; chromium would scale a wider page down."""
-    wider = "() => [...document.querySelectorAll('table, svg, pre, figure')].filter((e) => e.getBoundingClientRect().right > 681).map((e) => e.outerHTML.slice(0, 90))"
+    wider = """() => [...document.querySelectorAll("table, svg, pre, figure")].filter((e) => e.getBoundingClientRect().right > 681)
+      .map((e) => e.outerHTML.slice(0, 90))"""
     with open_page(request.getfixturevalue(kind).as_uri(), viewport={"width": 680, "height": 900}) as page:
         page.emulate_media(media="print")
         assert page.evaluate(wider) == []
@@ -173,10 +174,21 @@ def test_nothing_is_wider_than_the_paper(kind: str, open_page: Any, request: pyt
 
 def test_print_opens_what_is_folded(report: tuple[Any, Path], open_page: Any) -> None:
     with open_page(report[1].as_uri()) as page:
-        folded = "document.querySelector('details pre').getBoundingClientRect().height"
-        assert page.evaluate(folded) == 0
+        folded = page.locator("details pre").first
+        assert folded.is_hidden()
         page.emulate_media(media="print")
-        assert page.evaluate(folded) > 20
+        assert folded.is_visible()
+
+
+def test_tables_of_cases_fit_their_column(open_page: Any, tmp_path: Path) -> None:
+    """Long names of features wrap, so that the cell of the least change is seen without scrolling."""
+    names = ["HistoryOfBankInstallments", "HistoryOfStoreInstallments", "YearsAtResidence", "HasGuarantor"]
+    im = budge.InteractionModel([budge.Feature(name, "binary") for name in names])
+    audit = budge.audit(lambda t: (t[names].sum(axis=1) > 3).astype(int), pd.DataFrame([[0, 0, 0, 0]], columns=names), im, target=1)
+    path = audit.to_html(tmp_path / "one.html", why=False)
+    for width in (1280, 390):
+        with open_page(path.as_uri(), viewport={"width": width, "height": 900}) as page:
+            assert page.evaluate("(() => { const box = document.querySelector('.case .scroll'); return box.scrollWidth - box.clientWidth; })()") <= 0
 
 
 def test_figures_of_cases_are_open_and_each_medium_has_its_own_strip(whole: Path, open_page: Any) -> None:

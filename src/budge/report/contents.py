@@ -16,7 +16,7 @@ from budge.report.answer import DRAWN, answer, marks_of
 from budge.report.cases import RULE, cases
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.people import columns_of, number, steps
+from budge.report.people import breakable, columns_of, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
 from budge.report.why import ablated, why
@@ -84,6 +84,7 @@ def contents(
         "percent": words.percent,
         "chance": [] if im is None else list(dict.fromkeys(shown(e.feature) for e in im.effects)),
         "number": number,
+        "breakable": breakable,
         "shown": shown,
     }
     return view, data
