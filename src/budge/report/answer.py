@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from budge.audit.design import Design
 from budge.audit.result import Audit
 from budge.audit.summary import Summary
+from budge.errors import BudgeError
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, mark, strip, unit_of
 from budge.report.words import count, percent
 from budge.stats.counts import STATUSES
 from budge.wording import Wording
 
-__all__ = ["Answer", "answer", "marks_of"]
+__all__ = ["Answer", "answer", "claim_words", "harmed_of", "marks_of"]
 
 DRAWN = ("sample", "sequential", "weighted")
 
@@ -56,7 +58,7 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
     found, marks = audit.summary(model), marks_of(audit, model)
     judged, tau, harmed = len(marks.rho), audit.design.threshold, harmed_of(audit, model)
-    told = (_share(found, harmed, judged, model), _left_out(found, judged), _how(audit, found, judged), _lost(found), groups)
+    told = (_share(found, harmed, judged, model), _left_out(found, judged), _having(audit, model), _how(audit, found, judged), _lost(found), groups)
     lede = [line for line in told if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
@@ -158,6 +160,28 @@ def _left_out(found: Summary, judged: int) -> str:
         why = ", ".join(word.replace("_", " ") for word in found.verdicts if word in STATUSES)
         told.append(f"{found.people - judged:,} more could not be judged ({why}).")
     return " ".join(told)
+
+
+def _having(audit: Audit, model: str) -> str:
+    """Return how many of the people who were judged have the target already, and what holds of the others; nothing where none has."""
+    rows, claims, design = audit.rows[model], audit.claims(model), audit.design
+    try:
+        has = np.asarray(design.target.hits(rows.prediction, rows.prediction), dtype=bool) & ~rows.counts.is_law("none")
+    except BudgeError:  # the target was Python code
+        return ""
+    if not has.any():
+        return ""
+    others = ~has & ~rows.counts.is_law("none")
+    side = (claims.verdict == "above") if design.claim == "above" else (claims.verdict == "below") | (claims.extreme == "none")
+    rest = f" Of the other {int(others.sum()):,}, {int((side & others).sum()):,} {_have(int((side & others).sum()))} {claim_words(design)}." if others.any() else ""
+    return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} the target as they are.{rest}"
+
+
+def claim_words(design: Design) -> str:
+    """Return what the design's claim states of a person, in words."""
+    if design.claim == "above":
+        return "some way" if design.threshold == 0 else f"ρ above {design.threshold:g}"
+    return "no way at all" if design.threshold == 0 else "almost no way"
 
 
 def _how(audit: Audit, found: Summary, judged: int) -> str:

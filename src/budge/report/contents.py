@@ -209,18 +209,25 @@ def _command(audit: Audit) -> str:
         return str(audit.info["command"])
     design, chosen = audit.design, audit.info["population"]
     target = _target(audit.info["design"]["target"])
-    own = (design.exact_limit, design.purpose, design.least_share, design.testing) != (EXACT_LIMIT, "draw", 0.1, True)
-    if target is None or len(audit.models) > 1 or chosen.startswith(MASK) or design.proposal is not None or own or any(labels for _, labels in design.groups):
+    own = (design.exact_limit, design.purpose, design.least_share, design.testing, design.power) != (EXACT_LIMIT, "draw", 0.1, True, 0.95)
+    if target is None or chosen.startswith(MASK) or design.proposal is not None or own or any(labels for _, labels in design.groups):
         return ""
-    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design.threshold:g}"]
-    parts += ["--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
+    models = [f"{name}=MODEL" for name in audit.models] if len(audit.models) > 1 else ["MODEL"]
+    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", *(part for name in models for part in ("--model", name)), "--target", target]
+    parts += ["--threshold", f"{design.threshold:g}", "--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
     parts += ["--sequential"] if design.sequential else []
     parts += ["--margin", f"{design.margin:g}"] if design.sequential and design.margin is not None else []
     parts += ["--seed", str(design.seed), "--method", design.method, "--on-invalid", design.on_invalid, "--population", chosen, "--adjust", design.adjust]
+    parts += ["--max-unresolved", f"{design.max_unresolved:g}"] if design.max_unresolved != 0.1 else []
     parts += ["--harm", design.harm] if design.harm else []
     parts += ["--prove"] if design.prove else []
     parts += ["--prove-seconds", f"{design.prove_seconds:g}"] if design.prove and design.prove_seconds is not None else []
-    return shlex.join([*parts, *(part for column, _ in design.groups for part in ("--by", column))])
+    parts += [part for column, _ in design.groups for part in ("--by", column)]
+    words_ = audit.wording.to_dict()
+    parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
+    parts += [part for name, text in audit.wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]
+    labels = [(column, value, text) for column, own_ in audit.wording.group_labels.items() for value, text in own_.items()]
+    return shlex.join([*parts, *(part for column, value, text in labels for part in ("--group-label", f"{column}:{value}={text}"))])
 
 
 def _target(record: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.errors import printable
 from budge.wording import shown
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def breakable(text: str) -> Markup:
     """
     from markupsafe import Markup
 
-    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/.])(?=\w)", text))
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/.])(?=\w)", printable(text)))
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:

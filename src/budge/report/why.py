@@ -35,6 +35,7 @@ def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple
     Both are empty where there is no such question: nobody is without a way or harmed, the claim is *above*, or there are no rules to relax.
     """
     from budge.models import Endpoint, PredictionFile
+    from budge.stress import default_relaxations
     from budge.stress.ablating import ablate_audit
 
     marks, context = marks_of(audit, model), audit.context
@@ -49,19 +50,19 @@ def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple
         remedy = "Make it with budge.ablate and pass it as ablation (budge report --ablation FILE)."
         return None, f"Which rule holds people back is not in this report: the model's answers come from an address or a file. {remedy}"
     judged = np.flatnonzero(~audit.rows[model].counts.is_law("none"))
-    rows, about = _some(audit, model, judged, judged[stuck])
+    chosen, left_out = default_relaxations(context.im, context.source.frame)
+    if not chosen:
+        return None, ""
+    rows, about = _some(audit, model, judged, judged[stuck], len(chosen) + 1)
     try:
-        return ablate_audit(audit, model, rows, progress=progress), about
+        return ablate_audit(audit, model, rows, chosen, left_out, progress=progress), about
     except BudgeError as error:
         return None, f"Which rule holds people back could not be computed: {printable(str(error))}."
 
 
-def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDArray[np.intp]) -> tuple[npt.NDArray[np.intp], str]:
+def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDArray[np.intp], sets: int) -> tuple[npt.NDArray[np.intp], str]:
     """Return the rows that are asked about, and who that is where it is not all of them: those without a way, a random part of these if they are many."""
-    from budge.stress import default_relaxations
-
-    context, counts = audit._context(), audit.rows[model].counts
-    sets = len(default_relaxations(context.im, context.source.starts())[0]) + 1
+    counts = audit.rows[model].counts
     points = np.where(counts.is_law("exact"), 2 * counts.n, audit.design.draws) * sets
     if points[judged].sum() <= MOST_POINTS:
         return judged, ""

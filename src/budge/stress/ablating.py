@@ -104,12 +104,15 @@ def ablate(
 
     _check_supersets(about, im, chosen)
     found = probe(about, im, chosen) if method == "paired" else _compared(about, im, chosen, progress)
-    made = Ablation(pd.concat(found.tables), rank(found.ranked), _info(about, im, found, method), (*left_out, *found.refused), tuple(found.needs), again)
+    info = _info(about, im, found, method) | {"data_digest": about.source.digest(), "model_digest": about.predictor.digest()}
+    made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), tuple(found.needs), again)
     return replace(made, info=noted(made.info, about.checked(found.counts, carried.check, made)))
 
 
-def ablate_audit(audit: Audit, model: str, rows: npt.NDArray[np.intp], *, progress: Progress | None = None) -> Ablation:
-    """Return the ablation of some rows of an audit whose model is at hand, by all default relaxations.
+def ablate_audit(
+    audit: Audit, model: str, rows: npt.NDArray[np.intp], chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], *, progress: Progress | None = None
+) -> Ablation:
+    """Return the ablation of some rows of an audit whose model is at hand; `chosen` and `left_out` are what `default_relaxations` gives.
 
     What the audit counted of the original sets is taken from it, but for rows that stopped early or have weights: their sets are drawn anew, from a
     stream of their own. People as they are are not asked about again.
@@ -122,10 +125,10 @@ def ablate_audit(audit: Audit, model: str, rows: npt.NDArray[np.intp], *, progre
     if again.any():
         design = design.but(n=None, margin=None, purpose=f"{design.purpose}, why")
     about = Asked(source, context.predictors[model], design, own.prediction[rows], np.ones(len(rows), dtype=bool))
-    chosen, left_out = resolve(context.im, None, context.source.frame)
     known = replace(counts, law=np.where(again, 0, counts.law).astype(np.int8))
     found = _compared(about, context.im, chosen, progress, known=known, seen=counts)
-    info = _info(about, context.im, found, "both") | {"population": audit.info["population"], "data_digest": audit.info["data_digest"]}
+    digests = {"data_digest": audit.info["data_digest"], "model_digest": audit.info["model_digests"][model]}
+    info = _info(about, context.im, found, "both") | digests | {"population": audit.info["population"]}
     made = Ablation(pd.concat(found.tables), rank(found.ranked), info, left_out, tuple(found.needs))
     return replace(made, info=noted(made.info, about.checked(found.counts, "warn", made)))
 
@@ -135,8 +138,7 @@ def _info(about: Asked, im: InteractionModel, found: Compared, method: str) -> d
     return {
         "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
         "seed": design.seed, "purpose": design.purpose, "method": method, "measure": im.measure, "people": int(about.chosen.sum()),
-        "asked": found.asked, "spec_digest": im.digest, "population": population_name(design.population), "data_digest": about.source.digest(),
-        "model_digest": about.predictor.digest(),
+        "asked": found.asked, "spec_digest": im.digest, "population": population_name(design.population),
     }  # fmt: skip
 
 

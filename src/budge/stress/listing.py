@@ -16,7 +16,7 @@ from budge.origins import keep_origin
 from budge.reach.reacher import Alone
 from budge.stress.pool import Changes, Pool, listed_size
 
-__all__ = ["Canvas", "Listing", "plan_listing"]
+__all__ = ["Canvas", "IntArray", "Listing", "distinct", "plan_listing"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -136,7 +136,7 @@ class Listing:
                 good = good[good >= 0]
                 if len(good):
                     spot = np.searchsorted(bundle.columns, freed[s])
-                    found[s] = np.unique(start[freed[s]] + changes.new[good][:, spot], axis=0)
+                    found[s] = distinct(start[freed[s]] + changes.new[good][:, spot])
         return found
 
     def _sums(self, values: BoolArray) -> dict[int, tuple[int, int, float]]:
@@ -196,6 +196,14 @@ class Listing:
                 along[len(self.sizes) - 1 - axis] = len(shares)
                 mass = mass * shares.reshape(along)
         return mass.ravel()
+
+
+def distinct(rows: FloatArray) -> FloatArray:
+    """Return the distinct rows."""
+    if rows.shape[1] == 1:
+        return np.unique(rows[:, 0])[:, None]
+    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    return np.asarray(rows[np.unique(keys, return_index=True)[1]])
 
 
 def plan_listing(pool: Pool, person: int, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:

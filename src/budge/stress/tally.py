@@ -16,7 +16,7 @@ from budge.interaction import InteractionModel
 from budge.reach.streams import Stream, keys_of
 from budge.stats.counts import LAWS, STATUSES, Counts
 from budge.stress.common import Asked
-from budge.stress.listing import Canvas, IntArray, Listing, plan_listing
+from budge.stress.listing import Canvas, IntArray, Listing, distinct, plan_listing
 from budge.stress.pool import Changes, Pool, listed_size
 
 __all__ = ["Tally", "tally"]
@@ -199,7 +199,7 @@ def _keep_drawn(ways: Ways, s: int, people: IntArray, hit: BoolArray, values: Fl
     each = hit.reshape(len(people), -1)
     for k, i in enumerate(people.tolist()):
         if each[k].any() and not original.hits[i]:
-            ways[s, i] = np.unique(values.reshape(len(people), each.shape[1], -1)[k, each[k]], axis=0)
+            ways[s, i] = distinct(values.reshape(len(people), each.shape[1], -1)[k, each[k]])
 
 
 def _draws(
