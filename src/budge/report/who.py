@@ -119,6 +119,8 @@ def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str,
 
 
 def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exact: bool) -> str:
+    if gap.high - gap.low > 1.99:
+        return ""  # nothing is known
     first, second = sorted(shares, key=lambda group: -group.share)
     told = f"With {words}: {percent(first.share, 0)} of {first.name} and {percent(second.share, 0)} of {second.name}"
     ends = f"{points(gap.low)} to {points(gap.high)}"
