@@ -1,8 +1,8 @@
 """Cost of a report of German credit: ``python benchmarks/report_cost.py [people]``, with ``BUDGE_DATA`` set.
 
-Two ratios of CPU time, each in one process: the report without its section Why against its audit (two models, all people; at most 3), and the
-section Why against the bare prediction of the points that it asks about (the first model, those whom it refuses; at most 1.5). Bare predictions run over the very batches that
-are asked. Ends with an error where a ratio is larger.
+Two ratios of CPU time, each in one process: the report without its section Why against its audit (two models, all people; at most 3), and the section
+Why against the bare prediction of the points that it asks about (the first model, those whom it refuses; at most 1.5). Bare predictions run over the very
+batches that are asked. Ends with an error where a ratio is larger.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def main(people: int = 1000) -> bool:
     whole = time.process_time() - began - timed.bare
     second, bare = whole / timed.bare, timed.bare
     assert found is not None
-    print(f"Why: {timed.rows:,} points, {found.info['people']} people, {len(found.ranking)} relaxations: {whole:.2f} s, bare prediction {bare:.2f} s: {second:.2f} times (at most {MOST_WHY:g})")
+    told = f"Why: {timed.rows:,} points, {found.info['people']} people, {len(found.ranking)} relaxations"
+    print(f"{told}: {whole:.2f} s, bare prediction {bare:.2f} s: {second:.2f} times (at most {MOST_WHY:g})")
     print(about or "It is about all of them.")
     return first <= MOST_REPORT and second <= MOST_WHY
 

@@ -62,7 +62,8 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     lede = [line for line in told if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
-        headline=_joined(_headline(audit, model, marks, found, nouns)), lede=[_joined(line) for line in lede], legend=_legend(marks, tau, judged) if judged else [],
+        headline=_joined(_headline(audit, model, marks, found, nouns)), lede=[_joined(line) for line in lede],
+        legend=_legend(marks, tau, judged) if judged else [],
         strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
         caption=_caption(audit, model, marks, nouns), harmed=harmed, people=judged,
     )  # fmt: skip
@@ -178,7 +179,8 @@ def _having(audit: Audit, model: str) -> str:
         return ""
     others = ~has & ~rows.counts.is_law("none")
     side = (claims.verdict == "above") if design.claim == "above" else (claims.verdict == "below") | (claims.extreme == "none")
-    rest = f" Of the other {int(others.sum()):,}, {int((side & others).sum()):,} {_have(int((side & others).sum()))} {claim_words(design)}." if others.any() else ""
+    harmed, many = int((side & others).sum()), int(others.sum())
+    rest = f" Of the other {many:,}, {harmed:,} {_have(harmed)} {claim_words(design)}." if many else ""
     if len(rows.index) == 1:
         return "They have the target as they are."
     return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} the target as they are.{rest}"
@@ -201,7 +203,8 @@ def _how(audit: Audit, found: Summary, judged: int) -> str:
             return "This is proved from the model's structure, over every point that these people can reach."
         some = f"{count(proved, 'person', 'people')} by proof, and for the others " if proved else ""
         points = count(int(counts.n[counts.is_law("exact")].sum()), "point")
-        return f"The figure is exact: {some}all {points} that {'they' if proved else 'this person' if judged == 1 else 'these people'} can reach were listed, and the model was asked about each."
+        whom = "they" if proved else "this person" if judged == 1 else "these people"
+        return f"The figure is exact: {some}all {points} that {whom} can reach were listed, and the model was asked about each."
     if found.share is None:
         return ""
     share, side = found.share, f"are {found.design.claim} the threshold"

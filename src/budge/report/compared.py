@@ -36,7 +36,8 @@ def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
     both = np.logical_and.reduce([np.isin(own, list(CATEGORIES)) for own in states.values()])
     pairs = [_pair(audit, one, two, states) for one, two in combinations(audit.models, 2)] if len(audit.models) <= MOST_CROSSED else []
     rows = [_row(audit, name, states[name], both) for name in audit.models]
-    return {"heading": _heading(audit, rows, int(both.sum()), nouns), "rows": rows, "people": int(both.sum()), "pairs": pairs, "claim": claim_words(audit.design)}
+    heading, people = _heading(audit, rows, int(both.sum()), nouns), int(both.sum())
+    return {"heading": heading, "rows": rows, "people": people, "pairs": pairs, "claim": claim_words(audit.design)}
 
 
 def _states(audit: Audit, name: str, given: int) -> npt.NDArray[np.object_]:
@@ -98,7 +99,8 @@ def _difference(audit: Audit, one: str, two: str, alone: int, away: int, both: i
     """Return the paired difference in words; its interval is for a larger population, and only where verdicts are known exactly."""
     if not both:
         return "Nobody is judged by both."
-    told = f"Of the {both:,} whom both judge, {alone:,} {'has' if alone == 1 else 'have'} {claim_words(audit.design)} under {one} alone, and {away:,} under {two} alone"
+    has = f"{'has' if alone == 1 else 'have'} {claim_words(audit.design)}"
+    told = f"Of the {both:,} whom both judge, {alone:,} {has} under {one} alone, and {away:,} under {two} alone"
     tables = [audit.of_model(name) for name in (one, two)]
     if not all(table["method"].isin(("exact", "proved", "none")).all() and (table["verdict"] != "inconclusive").all() for table in tables):
         return f"{told}, by verdicts."
