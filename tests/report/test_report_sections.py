@@ -57,7 +57,7 @@ def test_the_categories_are_everybody_and_agree_with_the_table(claim: str, thres
     assert ("left out" in " ".join(made.lede)) == (population == "outside")
     svg = strip(marks, threshold, "screen", axis="ρ")
     assert (f">{int((table['extreme'] == 'every').sum()) or 'nobody'}</text>" in svg.split('class="threshold"')[0])  # of draws nobody has every way
-    for number in re.findall(r"\d+", re.sub(r"\(the output is 1\)|\d+ %", "", made.headline)):
+    for number in re.findall(r"\d+", re.sub(r"\(the output is 1\)|\d+\s%", "", made.headline)):
         assert int(number) in {len(table), harmed, counts["none"], audit.summary().open_ways, audit.summary().every_way, counts["open"], 0}
 
 
