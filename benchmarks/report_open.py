@@ -29,7 +29,7 @@ def main(people=30_000):
     applicants = pd.concat([some] * -(-people // len(some)), ignore_index=True).head(people)
     im = budge.InteractionModel.from_file(spec_path("lending"))
     start = time.perf_counter()
-    audit = budge.audit(model, applicants, im, target=1, n=29, testing=False)
+    audit = budge.audit(model, applicants, im, target=1, n=29, design=budge.Design(testing=False))
     between = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         path = audit.to_html(Path(folder) / "report.html", by=["housing"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -52,7 +53,7 @@ def test_a_report_takes_the_words_of_the_run_and_others_in_their_place(tmp_path:
     other = audit.to_html(tmp_path / "two.html", target_name="a loan").read_text()
     assert "applicants" in other
     assert "a loan" in other
-    assert "approval" not in other
+    assert "approval" not in re.sub("<pre.*?</pre>", "", other, flags=re.S)  # the command is that of the audit
 
 
 def test_words_from_the_shell_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ import pytest
 import budge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
-from report_kit import approve, audited, loans
+from report_kit import approve, audited, generous, loans
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +113,128 @@ def test_light_and_dark(report: tuple[Any, Path], open_page: Any) -> None:
         assert page.evaluate(ground) == "rgb(255, 255, 255)"
         assert page.locator("#theme").is_hidden()
         assert page.locator("#controls").is_hidden()
+
+
+def several() -> Any:
+    """Return an audit of two models in groups, which has all sections; the first model judges nobody."""
+    X, im = loans()
+    models = {"yes": lambda t: np.ones(len(t), dtype=int), "points": approve, "generous": generous}
+    return budge.audit(models, X, im, target=1, threshold=0.3, groups="home")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return several().to_html(tmp_path_factory.mktemp("browser") / "whole.html")
+
+
+@pytest.fixture(scope="module")
+def long(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report with names of 60 characters and 40 features."""
+    names = [f"a rather long name of a feature, which has the number {k:02d}, {'x' * 60}"[:60] for k in range(40)]
+    im = budge.InteractionModel([budge.Feature(n, "binary", actionable=k < 6) for k, n in enumerate(names)], name="x" * 60)
+    X = pd.DataFrame(np.random.default_rng(0).integers(0, 2, (30, 40)), columns=names, index=[f"a person of a long label {'y' * 40} {k}" for k in range(30)])
+    model = {"m" * 60: lambda t: (t.to_numpy(dtype=float)[:, :12].sum(axis=1) > 7).astype(int)}
+    return budge.audit(model, X, im, target=1).to_html(tmp_path_factory.mktemp("browser") / "long.html", by=[names[9]])
+
+
+#: Texts that are drawn smaller than 11 px, a figure's own scale included.
+SMALL = """() => [...document.querySelectorAll("body *")].filter((e) => {
+  if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim()) || e.getBoundingClientRect().width < 2) return false;
+  const svg = e.closest("svg"), scale = svg && svg.viewBox.baseVal.width ? svg.getBoundingClientRect().width / svg.viewBox.baseVal.width : 1;
+  return parseFloat(getComputedStyle(e).fontSize) * scale < 10.99;
+}).map((e) => e.outerHTML.slice(0, 90))"""
+
+
+@pytest.mark.parametrize("kind", ["whole", "long"])
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (390, "light")])
+def test_axe_finds_nothing_and_the_page_fits(kind: str, width: int, scheme: str, open_page: Any, request: pytest.FixtureRequest) -> None:
+    axe = pytest.importorskip("axe_playwright_python", reason="axe-core is in the `browser` extra")
+    path = request.getfixturevalue(kind)
+    rules = next(Path(axe.__file__).parent.rglob("axe.min.js")).read_text(encoding="utf-8")
+    with open_page(path.as_uri(), viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True) as page:
+        page.evaluate(rules)
+        found = page.evaluate("axe.run()")
+        assert [(v["id"], [node["html"][:90] for node in v["nodes"]]) for v in found["violations"]] == []
+        assert len(found["passes"]) > 20  # it looked
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.evaluate(SMALL) == []
+        page.add_style_tag(content="p { color: #767676 !important; background: #555 }")  # a planted fault is seen
+        assert page.evaluate("axe.run()")["violations"] != []
+
+
+@pytest.mark.parametrize("kind", ["whole", "long"])
+def test_nothing_is_wider_than_the_paper(kind: str, open_page: Any, request: pytest.FixtureRequest) -> None:
+    """A4 without its margins is 680 px wide; chromium would scale a wider page down."""
+    wider = """() => [...document.querySelectorAll("table, svg, pre, figure")].filter((e) => e.getBoundingClientRect().right > 681)
+      .map((e) => e.outerHTML.slice(0, 90))"""
+    with open_page(request.getfixturevalue(kind).as_uri(), viewport={"width": 680, "height": 900}) as page:
+        page.emulate_media(media="print")
+        assert page.evaluate(wider) == []
+
+
+def test_print_opens_what_is_folded(report: tuple[Any, Path], open_page: Any) -> None:
+    with open_page(report[1].as_uri()) as page:
+        folded = page.locator("details pre").first
+        assert folded.is_hidden()
+        page.emulate_media(media="print")
+        assert folded.is_visible()
+
+
+def test_tables_of_cases_fit_their_column(open_page: Any, tmp_path: Path) -> None:
+    """Long names of features wrap, so that the cell of the least change is seen without scrolling."""
+    names = ["HistoryOfBankInstallments", "HistoryOfStoreInstallments", "YearsAtResidence", "HasGuarantor"]
+    im = budge.InteractionModel([budge.Feature(name, "binary") for name in names])
+    audit = budge.audit(lambda t: (t[names].sum(axis=1) > 3).astype(int), pd.DataFrame([[0, 0, 0, 0]], columns=names), im, target=1)
+    path = audit.to_html(tmp_path / "one.html", why=False)
+    for width in (1280, 390):
+        with open_page(path.as_uri(), viewport={"width": width, "height": 900}) as page:
+            assert page.evaluate("(() => { const box = document.querySelector('.case .scroll'); return box.scrollWidth - box.clientWidth; })()") <= 0
+
+
+def test_figures_of_cases_are_open_and_each_medium_has_its_own_strip(whole: Path, open_page: Any) -> None:
+    for width, shown in ((1280, "screen"), (390, "phone")):
+        with open_page(whole.as_uri(), viewport={"width": width, "height": 900}) as page:
+            assert page.locator(".case table.mosaic").first.is_visible()
+            assert page.locator("details .mosaic").count() == 0
+            for medium in ("screen", "phone", "paper"):
+                assert page.locator(f"#answer .on-{medium}").is_visible() == (medium == shown)
+
+
+def test_the_model_is_chosen_and_the_first_is_the_one_of_the_answer(whole: Path, open_page: Any) -> None:
+    audit = several()
+    with open_page(whole.as_uri()) as page:
+        assert "model points" in page.inner_text("#answer .kicker")
+        assert page.locator("#which option:checked").inner_text() == "points"
+        rows(page, len(audit.of_model("points")))
+        page.select_option("#which", label="generous")
+        rows(page, len(audit.of_model("generous")))
+        assert first_cells(page, 1) == list(audit.of_model("generous").index)
+        page.select_option("#which", label="yes")
+        rows(page, 0)
+        page.select_option("#method", "")
+        quiet(page, whole)
+
+
+def test_what_is_saved_is_what_is_found(report: tuple[Any, Path], open_page: Any) -> None:
+    audit, path = report
+    with open_page(path.as_uri()) as page:
+        page.select_option("#verdict", "below")
+        with page.expect_download() as download:
+            page.click("#export")
+        saved = pd.read_csv(download.value.path(), index_col="person")
+        below = audit.table[audit.table["verdict"] == "below"]
+        assert list(saved.index) == list(below.index)
+        assert saved["hits"].tolist() == below["hits"].tolist()
+        page.select_option("#verdict", "")
+        page.select_option("#method", "exact")
+        rows(page, int((audit.table["method"] == "exact").sum()))
+
+
+def test_links_lead_to_sections(whole: Path, open_page: Any) -> None:
+    with open_page(whole.as_uri()) as page:
+        for link in page.locator("a[href^='#']").all():
+            assert page.locator(link.get_attribute("href")).count() == 1, link.get_attribute("href")
+        assert page.locator("nav a").all_inner_texts() == ["Answer", "Who", "Why", "Cases", "Models", "Trust", "Appendix"]
 
 
 def test_it_prints(report: tuple[Any, Path], open_page: Any) -> None:

@@ -13,7 +13,7 @@ import pandas as pd
 import budge
 from budge import Feature, InteractionModel, constraints
 
-VOID = {"meta", "br", "input", "link", "img", "hr", "line", "rect", "circle", "polyline", "polygon", "path"}
+VOID = {"meta", "br", "input", "link", "img", "hr", "line", "rect", "circle", "polyline", "polygon", "path", "wbr"}
 
 
 class Page(HTMLParser):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -61,15 +62,17 @@ def test_a_run_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_with_the_model_at_hand(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = folder / "whole.html"
     given = ["--model", str(folder / "loan.json"), "--data", str(folder / "people.csv"), "--drop", "outcome", "--drop", "sex"]
-    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--by", "sex", "--ablate", "--title", "Loans & co", "-q"]) == 0
+    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--by", "sex", "--title", "Loans & co", "-q"]) == 0
     assert capsys.readouterr().out == ""
     page = read(out)
     assert page.wrong == []
     assert "Each cell of a table is one combination of what decides" in page.text
     assert "By sex" in page.text
     assert "Loans & co" in page.text
-    assert "Rule relaxed" in page.text
-    assert "drop a <rule> & more" in page.text
+    assert "What the new ways need" in page.text
+    assert "a <rule> & more does not hold" in page.text
+    assert main(["report", str(folder / "run"), "-o", str(out), *given, "--no-why", "--overwrite", "-q"]) == 0
+    assert "What the new ways need" not in read(out).text
 
 
 def test_groups_need_the_same_people(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,7 +106,6 @@ def test_saved_stress_tests(folder: Path, capsys: pytest.CaptureFixture[str]) ->
     [
         (["nowhere"], 3, "no saved run"),
         (["RUN", "-o", "X", "--by", "sex"], 2, "give --data"),
-        (["RUN", "-o", "X", "--ablate"], 2, "give --model and --data"),
         (["RUN", "-o", "X", "--model", "loan.json"], 2, "give --data, too"),
         (["RUN", "-o", "X", "--ablation", "gone.json"], 3, "no such file"),
         (["RUN", "-o", "no/where/x.html"], 3, "no such folder"),
@@ -125,3 +127,49 @@ def test_demo_writes_a_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     capsys.readouterr()
     assert main(["demo", "--people", "20", "--quiet", "--report", str(path)]) == 2
     assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [{}, {"method": "sample", "sequential": True}, {"method": "sample", "n": 50, "claim": "above"}, {"threshold": 0.0}])
+def test_the_command_and_python_write_the_same_report(folder: Path, options: dict[str, Any], tmp_path: Path) -> None:
+    """Nothing differs: not the date, not why n was chosen, not the groups, not the words."""
+    X = pd.read_csv(folder / "people.csv").drop(columns="outcome")
+    im, words = InteractionModel.from_file(folder / "spec.yaml"), {"people_name": "applicants", "target_name": "a loan"}
+    audit = budge.audit(str(folder / "loan.json"), X.drop(columns="sex"), im, target=1, groups="home", wording=words, harm="below", **options)
+    audit.save(tmp_path / "run")
+    audit.to_html(tmp_path / "one.html")
+    given = ["--model", str(folder / "loan.json"), "--data", str(folder / "people.csv"), "--drop", "outcome", "--drop", "sex"]
+    assert main(["report", str(tmp_path / "run"), "-o", str(tmp_path / "two.html"), *given, "-q"]) == 0
+    one, two = ((tmp_path / name).read_text(encoding="utf-8").split("\n") for name in ("one.html", "two.html"))
+    assert [(a, b) for a, b in zip(one, two) if a != b] == []
+    assert len(one) == len(two)
+    assert audit.info["when"] in read(tmp_path / "two.html").text
+    assert audit.design.why_n in read(tmp_path / "two.html").text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"threshold": 0.25, "alpha": 0.1, "claim": "above", "seed": 4, "population": "all", "adjust": "holm", "harm": "above"},
+        {"method": "sample", "sequential": True, "design": {"margin": 0.05}},
+        {"method": "sample", "n": 77, "groups": "home", "design": {"prove": True, "max_unresolved": 0.5, "on_invalid": "skip"}},
+        {"population": "age < 50", "wording": {"people_name": "the applicants", "group_labels": {"home": {"0": "no home"}}, "feature_labels": {"age": "Age"}}},
+        {"models": ("one", "two")},
+    ],
+)
+def test_the_command_in_the_report_repeats_the_run(folder: Path, options: dict[str, Any], tmp_path: Path) -> None:
+    import shlex
+
+    from budge.report.contents import _command
+
+    path = str(folder / "loan.json")
+    names, design = options.pop("models", ()), budge.Design(**options.pop("design", {}))
+    X = pd.read_csv(folder / "people.csv").drop(columns=["outcome", "sex"])
+    model: Any = dict.fromkeys(names, path) if names else path
+    audit = budge.audit(model, X, InteractionModel.from_file(folder / "spec.yaml"), target=1, design=design, **options)
+    swap = {"SPEC.yaml": str(folder / "spec.yaml"), "PEOPLE.csv": str(folder / "people.csv"), "MODEL": path}
+    typed = [swap.get(part, part.replace("=MODEL", f"={path}")) for part in shlex.split(_command(audit))[1:]]
+    assert main([*typed, "--drop", "outcome", "--drop", "sex", "-o", str(tmp_path / "run"), "-q"]) == 0
+    again = budge.Audit.load(tmp_path / "run")
+    pd.testing.assert_frame_equal(again.table, audit.table, check_dtype=False)
+    assert again.design.but(why_n="").to_dict() == audit.design.but(why_n="").to_dict()
+    assert again.wording == audit.wording

@@ -71,7 +71,7 @@ def test_numbers_are_those_of_the_audit(report: tuple[Any, Path]) -> None:
     audit, path = report
     page = read(path)
     table = audit.table
-    assert set(page.data) == {"table", "threshold"}  # the script shows numbers and computes none
+    assert set(page.data) == {"table", "threshold", "main"}  # the script shows numbers and computes none
     held = page.data["table"]["models"][0]
     assert held["label"] == list(table.index)
     assert held["n"] == table["n"].tolist()

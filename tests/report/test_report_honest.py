@@ -17,6 +17,7 @@ from report_kit import Page, approve, audited, loans
 import budge
 from budge import Effect, Feature, InteractionModel, constraints
 from budge.report.document import render
+from budge.report.figures.dots import points
 from budge.report.people import number
 
 IM = InteractionModel([Feature("a", "integer", bounds=(0, 9))], name="\x1b[31mred")
@@ -230,3 +231,57 @@ def test_groups_have_differences_that_agree_with_the_audit() -> None:
 def test_the_words_name_nobody_she() -> None:
     text = said(audited(threshold=0.3, method="sample", model={"a": approve, "b": yes}, population="outside"), by=["home"])
     assert not re.search(r"\b(she|her|hers)\b", text, re.I)
+
+
+# -- what misled readers ------------------------------------------------------------------------------------------------
+
+
+def test_an_interval_and_its_p_value_agree_and_no_end_is_rounded_to_nothing() -> None:
+    found = budge.stats.difference(29, 99, 9, 65)
+    assert (found.low > 0) == (found.p_value < 0.05)
+    assert (round(100 * found.estimate), round(100 * found.high)) == (15, 30)
+    assert points(found.low) == "0.5"
+    assert points(-0.0) == "0"
+
+
+def test_the_answer_is_about_the_first_model_that_judges_anybody() -> None:
+    X, im = loans()
+    audit = budge.audit({"yes": yes, "points": approve}, X, im, target=1)
+    text = said(audit, by=["home"])
+    assert "Nobody was judged" not in text
+    assert "model points" in text
+    assert "have almost no way" in text or "no way at all to" in text
+    assert "4 people in full, points." in text or "people in full, points." in text
+    page = Page(render(audit))
+    assert page.data["main"] == 1
+    assert [row[0] for row in page.rows if row and row[0] in set(X.index)][:3] == list(audit.of_model("points").index[:3])
+
+
+def test_figures_of_groups_name_their_model() -> None:
+    X, im = loans()
+    models = {"strict": approve, "two": lambda t: np.maximum(approve(t), (t["savings"].astype(float) > 3).astype(int))}
+    audit = budge.audit(models, X, im, target=1, threshold=0.3)
+    labels = [attributes.get("aria-label") for tag, attributes in Page(render(audit, by=["home"])).tags if tag == "svg"]
+    groups = [label for label in labels if label and label.startswith("share with almost no way")]
+    assert len(groups) == 6  # three media each
+    assert {label.split(", ")[1].split(":")[0] for label in groups} == {"strict", "two"}
+    assert "share with almost no way:" in render(audited(threshold=0.3), by=["home"])
+
+
+def test_people_who_have_the_target_do_not_dilute_the_answer() -> None:
+    everyone, outside = audited(threshold=0.3), audited(threshold=0.3, population="outside")
+    below = outside.people("below")
+    text = said(everyone)
+    assert f"{40 - len(outside.table)} of these people have the target as they are. Of the other {len(outside.table)}, {len(below)} have almost no way." in text
+    assert "the target as they are" not in said(outside)
+
+
+def test_intervals_of_bars_are_those_of_the_claim_and_start_at_its_side() -> None:
+    for claim in ("below", "above"):
+        audit = audited(threshold=0.3, method="sample", n=60, claim=claim, groups="home")
+        figure = audit.plot("verdicts", by="home")
+        table = audit.by("home").xs(claim, level="verdict")
+        for _, row in table.iterrows():
+            assert f"between {row['low']:.1%} and {row['high']:.1%}" in figure.about
+        first = min((mark for mark in figure.marks if type(mark).__name__ == "Bar"), key=lambda mark: mark.x0)
+        assert f"“{claim}”" in first.title

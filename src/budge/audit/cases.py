@@ -136,7 +136,10 @@ def _asked(audit: Audit, model: str, kind: str, at: int, *, listed_only: bool = 
         return Case(kind, at)
     if audit.why_not(label, model=model) or (listed_only and not points.exact):
         return Case(kind, at, points)
-    found = audit.recourse(label, model=model)
+    try:
+        found = audit.recourse(label, model=model)
+    except BudgeError:  # a plan that is not confirmed is none
+        return Case(kind, at, points)
     known = len(found) > 0 and found.optimal and len(found.values) > 0
     return Case(kind, at, points, found.values[0], found.method) if known else Case(kind, at, points)
 
@@ -184,10 +187,7 @@ def kept_cases(audit: Audit, model: str) -> dict[int, Kept]:
         return dict(audit.cases.get(model, {}))
     counts, found = audit.rows[model].counts, {}
     for kind, at in chosen(counts, audit.claims(model)).items():
-        try:
-            case = _asked(audit, model, kind, at, listed_only=True)
-        except BudgeError:  # a run is saved whatever its model answers now
-            continue
+        case = _asked(audit, model, kind, at, listed_only=True)
         if case.points is not None and counts.is_law(*_COUNTED)[at]:
             found[at] = _packed(case, case.points)
     return found

@@ -14,7 +14,7 @@ import pandas as pd
 
 from budge import stats
 from budge.audit.ask import Asker, answers_of, points_of
-from budge.audit.design import Design
+from budge.audit.design import Design, Progress
 from budge.audit.rows import Context, Rows
 from budge.audit.sources import TableSource
 from budge.audit.summary import HOW, Summary, differences, group_table, summarise
@@ -287,9 +287,9 @@ class Audit:
         return save_audit(self, folder, overwrite=overwrite)
 
     def to_html(
-        self, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
+        self, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
         people_name: str = "", group_labels: Mapping[str, Mapping[str, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
-        threshold_reason: str = "", purpose: str = "", auditor: str = "", overwrite: bool = False,
+        threshold_reason: str = "", purpose: str = "", auditor: str = "", progress: Progress | None = None, overwrite: bool = False,
     ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
 
@@ -299,8 +299,13 @@ class Audit:
             The file; one that exists is refused unless `overwrite`.
         by
             Columns of the people by which shares are shown; those of the design unless given.
+        why
+            Whether each rule is relaxed in turn to find which holds people back: the model is asked about what they could reach then. Nothing
+            is asked where the model is not at hand.
         ablation, sensitivity
-            Results of stress tests to show.
+            Results of stress tests to show; with an ablation, none is computed.
+        progress
+            Called with (people done, people in all) while rules are relaxed.
         title
             The title of the report.
         target_name, people_name, group_labels, feature_labels, threshold_reason, purpose, auditor
@@ -322,7 +327,9 @@ class Audit:
             people_name=people_name, target_name=target_name, threshold_reason=threshold_reason, purpose=purpose, auditor=auditor,
             group_labels=group_labels, feature_labels=feature_labels,
         )  # fmt: skip
-        return write_report(self, path, by=by, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, overwrite=overwrite)
+        return write_report(
+            self, path, by=by, why=why, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, progress=progress, overwrite=overwrite
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:

@@ -88,7 +88,7 @@ def _ablate(
     elif not quiet:
         say(str(result))
         show_table(
-            result.ranking[["relaxation", "gain", "low", "high", "before", "after", "newly_reachable", "size_ratio"]], most=50
+            result.by_rule[["relaxation", "newly_reachable", "gain", "low", "high", "before", "after", "size_ratio"]], most=50
         )
         if minimal is not None:
             say(f"\n{minimal}")

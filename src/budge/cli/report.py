@@ -47,7 +47,7 @@ def _report(
     data: Annotated[Path | None, typer.Option(help="The people of the run, for --by and --model.")] = None,
     model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each); repeats the audit and needs --data.")] = None,
     by: Annotated[list[str] | None, typer.Option(help="Show shares by this column of the data; the columns of the run unless given.")] = None,
-    ablate: Annotated[bool, typer.Option("--ablate", help="Relax each constraint in turn and show what it does; needs --model and --data.")] = False,
+    why: Annotated[bool, typer.Option("--why/--no-why", help="With --model: relax each rule in turn and show which holds people back.")] = True,
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
     sensitivity: Annotated[Path | None, typer.Option(help="Show what `budge sensitivity --json` printed to this file.")] = None,
     title: Annotated[str, typer.Option(help="What the report is called.")] = "",
@@ -76,8 +76,6 @@ def _report(
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name with --out, or --overwrite")
     if model and data is None:
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
-    if ablate and not model:
-        raise InputError("to relax constraints, the model must be asked", where="--ablate", remedy="give --model and --data")
     given = wording_of(people_name, target_name, group_label, feature_label, threshold_reason, purpose, auditor)
     found = run_of(run).whole()
     nouns = found.wording.but(**given.to_dict())
@@ -92,11 +90,10 @@ def _report(
         table = people_of(data, drop, label=label)
         if model:
             found = _replayed(found, _models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
-            if ablate:
-                stress["ablation"] = _ablated(found, quiet=quiet or as_json)
         else:
             same_people(found, table)
-    write_report(found, place, by=groups, title=title, nouns=nouns, overwrite=overwrite, **stress)
+    with progress_bar("people, each rule relaxed", quiet=quiet or as_json or not (model and why) or ablation is not None) as progress:
+        write_report(found, place, by=groups, why=why, title=title, nouns=nouns, progress=progress, overwrite=overwrite, **stress)
     if as_json:
         echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
     elif not quiet:
@@ -143,19 +140,3 @@ def _replayed(found: Any, models: Any, table: Any) -> Any:
     again = replace(found, design=replace(found.design, groups=own)).replay(models, table)
     rows = {name: replace(rows, groups=found.rows[name].groups) for name, rows in again.rows.items()}
     return replace(again, rows=rows, design=replace(again.design, groups=found.design.groups), info={**again.info, "design": found.info["design"]})
-
-
-def _ablated(found: Any, *, quiet: bool) -> Any:
-    from budge.audit.design import Design, Execution
-    from budge.audit.storage import population_of
-    from budge.stress import ablate
-
-    context, design = found.context, found.design
-    if len(found.models) > 1:
-        raise InputError("several models were audited, and an ablation is of one", where="--ablate", remedy="give --ablation FILE")
-    with progress_bar("relaxations", quiet=quiet) as progress:
-        return ablate(
-            next(iter(context.predictors.values())), context.X, context.im, target=design.target, threshold=design.threshold,
-            alpha=design.alpha, seed=design.seed, population=population_of(found, context.X), progress=progress,
-            design=Design(on_invalid=design.on_invalid), execution=Execution(check=False),
-        )  # fmt: skip

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from budge.audit.design import Design
 from budge.audit.result import Audit
 from budge.audit.summary import Summary
+from budge.errors import BudgeError
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, mark, strip, unit_of
 from budge.report.words import count, percent
 from budge.stats.counts import STATUSES
 from budge.wording import Wording
 
-__all__ = ["Answer", "answer", "marks_of"]
+__all__ = ["Answer", "answer", "claim_words", "harmed_of", "marks_of"]
 
 DRAWN = ("sample", "sequential", "weighted")
 
@@ -56,11 +58,12 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
     found, marks = audit.summary(model), marks_of(audit, model)
     judged, tau, harmed = len(marks.rho), audit.design.threshold, harmed_of(audit, model)
-    told = (_share(found, harmed, judged, model), _left_out(found, judged), _how(audit, found, judged), _lost(found), groups)
+    told = (_share(found, harmed, judged, model), _left_out(found, judged), _having(audit, model), _how(audit, found, judged), _lost(found), groups)
     lede = [line for line in told if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
-        headline=_headline(audit, model, marks, found, nouns), lede=lede, legend=_legend(marks, tau, judged) if judged else [],
+        headline=_joined(_headline(audit, model, marks, found, nouns)), lede=[_joined(line) for line in lede],
+        legend=_legend(marks, tau, judged) if judged else [],
         strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
         caption=_caption(audit, model, marks, nouns), harmed=harmed, people=judged,
     )  # fmt: skip
@@ -77,6 +80,11 @@ def harmed_of(audit: Audit, model: str) -> int:
 def _under(model: str, words: str) -> str:
     """Return words with the model's name; nothing where it has none of its own."""
     return "" if model == "model" else words.format(model)
+
+
+def _joined(text: str) -> str:
+    """Return a text in which no line ends before a sign of per cent."""
+    return text.replace(" %", "\u00a0%")
 
 
 def _day(when: str) -> str:
@@ -102,7 +110,7 @@ def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Wor
         return _one(audit, model, nouns)
     whom, harmed, none = f"{judged:,} {nouns.people(judged)}", harmed_of(audit, model), marks.count("none")
     have = _have(harmed) if _known(found) else f"{'was' if harmed == 1 else 'were'} found to have"
-    still = f"; {found.open_ways:,} {'is' if found.open_ways == 1 else 'are'} open" if found.open_ways else ""
+    still = f"; for {found.open_ways:,} it is not known whether they have one" if found.open_ways else ""
     if design.claim == "above":
         every = f"; {found.every_way:,} cannot miss it" if found.every_way else ""
         way = "a way" if design.threshold == 0 else f"more than {percent(design.threshold)} of their points at"
@@ -160,6 +168,31 @@ def _left_out(found: Summary, judged: int) -> str:
     return " ".join(told)
 
 
+def _having(audit: Audit, model: str) -> str:
+    """Return how many of the people who were judged have the target already, and what holds of the others; nothing where none has."""
+    rows, claims, design = audit.rows[model], audit.claims(model), audit.design
+    try:
+        has = np.asarray(design.target.hits(rows.prediction, rows.prediction), dtype=bool) & ~rows.counts.is_law("none")
+    except BudgeError:  # the target was Python code
+        return ""
+    if not has.any():
+        return ""
+    others = ~has & ~rows.counts.is_law("none")
+    side = (claims.verdict == "above") if design.claim == "above" else (claims.verdict == "below") | (claims.extreme == "none")
+    harmed, many = int((side & others).sum()), int(others.sum())
+    rest = f" Of the other {many:,}, {harmed:,} {_have(harmed)} {claim_words(design)}." if many else ""
+    if len(rows.index) == 1:
+        return "They have the target as they are."
+    return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} the target as they are.{rest}"
+
+
+def claim_words(design: Design) -> str:
+    """Return what the design's claim states of a person, in words."""
+    if design.claim == "above":
+        return "some way" if design.threshold == 0 else f"ρ above {design.threshold:g}"
+    return "no way at all" if design.threshold == 0 else "almost no way"
+
+
 def _how(audit: Audit, found: Summary, judged: int) -> str:
     """Return on what the figure rests: every point, a proof, or draws with their error."""
     if _known(found):
@@ -170,7 +203,8 @@ def _how(audit: Audit, found: Summary, judged: int) -> str:
             return "This is proved from the model's structure, over every point that these people can reach."
         some = f"{count(proved, 'person', 'people')} by proof, and for the others " if proved else ""
         points = count(int(counts.n[counts.is_law("exact")].sum()), "point")
-        return f"The figure is exact: {some}all {points} that {'they' if proved else 'these people'} can reach were listed, and the model was asked about each."
+        whom = "they" if proved else "this person" if judged == 1 else "these people"
+        return f"The figure is exact: {some}all {points} that {whom} can reach were listed, and the model was asked about each."
     if found.share is None:
         return ""
     share, side = found.share, f"are {found.design.claim} the threshold"
@@ -199,7 +233,7 @@ def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
     return [
         {
             "swatch": f'<svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{mark(8, 8, name, 5.6)}</svg>', "count": marks.count(name),
-            "words": f"{words[name]} ({percent(marks.count(name) / judged, 0)})",
+            "words": _joined(f"{words[name]} ({percent(marks.count(name) / judged, 0)})"),
         }
         for name in shown
     ]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from budge import stats
 from budge.audit.result import Audit
-from budge.report.answer import harmed_of, marks_of
+from budge.report.answer import claim_words, harmed_of, marks_of
 from budge.report.figures.dots import points
 from budge.report.figures.strip import CATEGORIES
 from budge.report.words import percent
@@ -36,13 +36,8 @@ def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
     both = np.logical_and.reduce([np.isin(own, list(CATEGORIES)) for own in states.values()])
     pairs = [_pair(audit, one, two, states) for one, two in combinations(audit.models, 2)] if len(audit.models) <= MOST_CROSSED else []
     rows = [_row(audit, name, states[name], both) for name in audit.models]
-    return {"heading": _heading(audit, rows, int(both.sum()), nouns), "rows": rows, "people": int(both.sum()), "pairs": pairs, "claim": _claim(audit)}
-
-
-def _claim(audit: Audit) -> str:
-    if audit.design.claim == "above":
-        return "some way" if audit.design.threshold == 0 else f"ρ above {audit.design.threshold:g}"
-    return "no way at all" if audit.design.threshold == 0 else "almost no way"
+    heading, people = _heading(audit, rows, int(both.sum()), nouns), int(both.sum())
+    return {"heading": heading, "rows": rows, "people": people, "pairs": pairs, "claim": claim_words(audit.design)}
 
 
 def _states(audit: Audit, name: str, given: int) -> npt.NDArray[np.object_]:
@@ -79,8 +74,8 @@ def _heading(audit: Audit, rows: Sequence[dict[str, Any]], both: int, nouns: Wor
     least, most = ranked[0], ranked[-1]
     whom = f"On the {both:,} {nouns.people(both)} whom all models judge"
     if least["shared"] == most["shared"]:
-        return f"{whom}, {most['shared']:,} {'has' if most['shared'] == 1 else 'have'} {_claim(audit)} under each model."
-    return f"{whom}, {least['model']} leaves {least['shared']:,} with {_claim(audit)}, and {most['model']} {most['shared']:,}."
+        return f"{whom}, {most['shared']:,} {'has' if most['shared'] == 1 else 'have'} {claim_words(audit.design)} under each model."
+    return f"{whom}, {least['model']} leaves {least['shared']:,} with {claim_words(audit.design)}, and {most['model']} {most['shared']:,}."
 
 
 def _pair(audit: Audit, one: str, two: str, states: dict[str, npt.NDArray[np.object_]]) -> dict[str, Any]:
@@ -104,7 +99,8 @@ def _difference(audit: Audit, one: str, two: str, alone: int, away: int, both: i
     """Return the paired difference in words; its interval is for a larger population, and only where verdicts are known exactly."""
     if not both:
         return "Nobody is judged by both."
-    told = f"Of the {both:,} whom both judge, {alone:,} {'has' if alone == 1 else 'have'} {_claim(audit)} under {one} alone, and {away:,} under {two} alone"
+    has = f"{'has' if alone == 1 else 'have'} {claim_words(audit.design)}"
+    told = f"Of the {both:,} whom both judge, {alone:,} {has} under {one} alone, and {away:,} under {two} alone"
     tables = [audit.of_model(name) for name in (one, two)]
     if not all(table["method"].isin(("exact", "proved", "none")).all() and (table["verdict"] != "inconclusive").all() for table in tables):
         return f"{told}, by verdicts."

@@ -6,20 +6,20 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from budge.audit.design import EXACT_LIMIT, MASK
+from budge.audit.design import EXACT_LIMIT, MASK, Progress
 from budge.audit.result import Audit
 from budge.audit.storage import moved_of
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.report import figures, words
-from budge.report.answer import DRAWN, Answer, answer, marks_of
+from budge.report.answer import DRAWN, answer, marks_of
 from budge.report.cases import RULE, cases
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.people import columns_of, number, steps
+from budge.report.people import breakable, columns_of, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
-from budge.report.why import why
+from budge.report.why import ablated, why
 from budge.wording import Wording, shown
 
 __all__ = ["contents"]
@@ -27,27 +27,33 @@ __all__ = ["contents"]
 FIRST_ROWS = 200  # that are there without JavaScript
 
 
-def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Wording) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return (values for the template, data for the script). The first model is the one that the answer is about."""
+def contents(
+    audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Wording, ask_why: bool, progress: Progress | None
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return (values for the template, data for the script). The answer is about the first model that judges anybody."""
     columns = list(by) or [column for column, _ in audit.design.groups]
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
             same_question(audit, test, where=where)
-    im, moved, main = _model(audit), moved_of(audit), audit.models[0]
+    im, moved, main = _model(audit), moved_of(audit), main_of(audit)
+    about = ""
+    if ablation is None and ask_why:
+        ablation, about = ablated(audit, main, progress)
     groups = [
         groups_of(audit, column, name, audit.design.alpha / len(columns), nouns)
         for column in columns for name in audit.models if len(audit.rows[name].index)
     ]  # fmt: skip
     first = answer(audit, main, nouns, groups=next((g.sentence for g in groups if g.model == main), ""))
-    meeting, reasons = compared(audit, nouns), why(ablation, nouns, nouns.target(audit.info))
+    meeting, reasons = compared(audit, nouns), why(audit, main, ablation, about, nouns)
     some = cases(audit, main, moved.get(main, {}), nouns, im)
-    data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold}
+    data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold, "main": audit.models.index(main)}
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
         "info": audit.info,
         "design": audit.info["design"],
         "answer": first,
-        "next": _next(audit, first, reasons, meeting, some),
+        "main": main,
+        "next": _next(audit, main, reasons, meeting, some),
         "groups": groups,
         "why": reasons,
         "cases": some,
@@ -66,7 +72,7 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
         "glossary": words.GLOSSARY,
         "claimed": claimed(audit)[1],
         "rough": bool((audit.table["exactness"] == "approximate").any()),
-        "rows": _rows(audit, moved),
+        "rows": _rows(audit, main, moved.get(main, {})),
         "total": len(audit.of_model(main)),
         "first": FIRST_ROWS,
         "stress": _stress(ablation, sensitivity),
@@ -78,36 +84,42 @@ def contents(audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any
         "percent": words.percent,
         "chance": [] if im is None else list(dict.fromkeys(shown(e.feature) for e in im.effects)),
         "number": number,
+        "breakable": breakable,
         "shown": shown,
     }
     return view, data
 
 
-def _next(audit: Audit, first: Answer, reasons: Any, meeting: Any, some: Sequence[Any]) -> list[dict[str, str]]:
+def main_of(audit: Audit) -> str:
+    """Return the model that the answer is about: the first that judges anybody, else the first."""
+    return next((name for name in audit.models if not audit.rows[name].counts.is_law("none").all()), audit.models[0])
+
+
+def _next(audit: Audit, main: str, reasons: Any, meeting: Any, some: Sequence[Any]) -> list[dict[str, str]]:
     """Return what to do next, at most three things, the most useful first."""
-    found = audit.summary(audit.models[0])
+    found = audit.summary(main)
     steps_: list[tuple[str, str, str]] = []
     if reasons is not None and reasons["rows"] and reasons["rows"][0]["people"]:
         best = reasons["rows"][0]
-        whom = words.count(best["people"], "person", "people")
-        steps_.append(("Question the rule that frees most people.", f"{best['name']}: {whom} would newly have a way.", "why"))
+        whom, needs = words.count(best["people"], "person", "people"), f" ({best['needs'][0]})" if best["needs"] else ""
+        steps_.append(("Question the rule that holds most people back.", f"If {best['name']}, {whom} would newly have a way{needs}.", "why"))
     if meeting is not None and meeting["people"]:
         steps_.append(("Compare the models.", meeting["heading"], "models"))
     if some:
         steps_.append(("Read the cases in full", f"before deciding anything: {words.count(len(some), 'person', 'people')}, chosen by rule.", "cases"))
     if found.unresolved:
         steps_.append(("Get the answers that are missing.", f"{words.count(found.unresolved, 'point has', 'points have')} none.", "trust"))
-    missed = marks_of(audit, audit.models[0]).count("nohit")
+    missed = marks_of(audit, main).count("nohit")
     if missed and not audit.design.prove:
         whom = f"For {words.count(missed, 'person', 'people')} no draw attained the target"
         steps_.append(("Prove it where draws found no way.", f"{whom}; prove=True (--prove) can settle it where the model's structure can be read.", "trust"))
-    table = audit.of_model(audit.models[0])
+    table = audit.of_model(main)
     undecided = int(((table["verdict"] == "inconclusive") & table["method"].isin(DRAWN)).sum())
     if undecided > found.people / 10 and audit.design.threshold > 0:
         whom = f"{words.count(undecided, 'person is', 'people are')} undecided with {audit.design.draws:,} draws at most"
         steps_.append(("Draw more points.", f"{whom}; a larger n (-n) decides more.", "trust"))
-    if reasons is None and first.harmed and audit.design.claim == "below":
-        steps_.append(("Find the rule that holds them back.", "budge.ablate (budge report --ablate) relaxes each rule in turn.", "trust"))
+    if reasons is not None and reasons["missing"]:
+        steps_.append(("Find the rule that holds them back.", "It is not in this report; the section tells how to get it.", "why"))
     return [{"do": do, "text": text, "see": see} for do, text, see in steps_[:3]]
 
 
@@ -148,10 +160,8 @@ def _description(im: InteractionModel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> list[dict[str, Any]]:
-    """Return the first people, for readers without JavaScript and for print."""
-    name = audit.models[0]
-    found = moved.get(name, {})
+def _rows(audit: Audit, name: str, found: Mapping[int, Any]) -> list[dict[str, Any]]:
+    """Return the first people of a model, for readers without JavaScript and for print; `found` is what witnesses change, by row."""
     rows = audit.of_model(name).head(FIRST_ROWS)
     return [
         {
@@ -199,18 +209,25 @@ def _command(audit: Audit) -> str:
         return str(audit.info["command"])
     design, chosen = audit.design, audit.info["population"]
     target = _target(audit.info["design"]["target"])
-    own = (design.exact_limit, design.purpose, design.least_share, design.testing) != (EXACT_LIMIT, "draw", 0.1, True)
-    if target is None or len(audit.models) > 1 or chosen.startswith(MASK) or design.proposal is not None or own or any(labels for _, labels in design.groups):
+    own = (design.exact_limit, design.purpose, design.least_share, design.testing, design.power) != (EXACT_LIMIT, "draw", 0.1, True, 0.95)
+    if target is None or chosen.startswith(MASK) or design.proposal is not None or own or any(labels for _, labels in design.groups):
         return ""
-    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", "--model", "MODEL", "--target", target, "--threshold", f"{design.threshold:g}"]
-    parts += ["--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
+    models = [f"{name}=MODEL" for name in audit.models] if len(audit.models) > 1 else ["MODEL"]
+    parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", *(part for name in models for part in ("--model", name)), "--target", target]
+    parts += ["--threshold", f"{design.threshold:g}", "--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
     parts += ["--sequential"] if design.sequential else []
     parts += ["--margin", f"{design.margin:g}"] if design.sequential and design.margin is not None else []
     parts += ["--seed", str(design.seed), "--method", design.method, "--on-invalid", design.on_invalid, "--population", chosen, "--adjust", design.adjust]
+    parts += ["--max-unresolved", f"{design.max_unresolved:g}"] if design.max_unresolved != 0.1 else []
     parts += ["--harm", design.harm] if design.harm else []
     parts += ["--prove"] if design.prove else []
     parts += ["--prove-seconds", f"{design.prove_seconds:g}"] if design.prove and design.prove_seconds is not None else []
-    return shlex.join([*parts, *(part for column, _ in design.groups for part in ("--by", column))])
+    parts += [part for column, _ in design.groups for part in ("--by", column)]
+    words_ = audit.wording.to_dict()
+    parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
+    parts += [part for name, text in audit.wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]
+    labels = [(column, value, text) for column, own_ in audit.wording.group_labels.items() for value, text in own_.items()]
+    return shlex.join([*parts, *(part for column, value, text in labels for part in ("--group-label", f"{column}:{value}={text}"))])
 
 
 def _target(record: Mapping[str, Any]) -> str | None:

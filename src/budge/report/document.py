@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 
+from budge.audit.design import Progress
 from budge.audit.result import Audit
 from budge.errors import OutputExistsError, StorageError, printable
 from budge.files import write_whole
@@ -25,8 +26,8 @@ __all__ = ["asset", "embedded", "policy", "render", "rendered", "write_report"]
 
 
 def write_report(
-    audit: Audit, path: str | Path, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None,
-    overwrite: bool = False,
+    audit: Audit, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "",
+    nouns: Wording | None = None, progress: Progress | None = None, overwrite: bool = False,
 ) -> Path:  # fmt: skip
     """Write the report, whole or not at all; see `Audit.to_html`."""
     place, audit = Path(path), audit.whole()
@@ -36,11 +37,14 @@ def write_report(
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
     if not place.parent.is_dir():
         raise StorageError("there is no such folder", where=str(place.parent), remedy="make it first")
-    text = render(audit, by=by, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns)
+    text = render(audit, by=by, why=why, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, progress=progress)
     return write_whole(place, text, overwrite=overwrite)
 
 
-def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None) -> str:
+def render(
+    audit: Audit, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None,
+    progress: Progress | None = None,
+) -> str:  # fmt: skip
     """Return the report as a text."""
     from markupsafe import Markup
 
@@ -48,7 +52,9 @@ def render(audit: Audit, *, by: Any = (), ablation: Any = None, sensitivity: Any
     from budge.report.figures import figure_style
 
     columns: Sequence[Any] = [by] if isinstance(by, str | pd.Series) else list(by)
-    view, data = contents(audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns or Wording())
+    view, data = contents(
+        audit, by=columns, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns or Wording(), ask_why=why, progress=progress
+    )
     style = asset("look.css") + asset("report.css") + figure_style()
     script = asset("report.js")
     return rendered(

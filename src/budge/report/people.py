@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.errors import printable
 from budge.wording import shown
 
-__all__ = ["columns_of", "number", "steps"]
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+__all__ = ["breakable", "columns_of", "number", "steps"]
 
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
@@ -39,6 +44,19 @@ def number(value: Any) -> str:
         digits = rounded.scaleb(-rounded.adjusted())
         return f"{sign}{digits:.1f}e{rounded.adjusted()}"
     return f"{sign}{rounded:f}".rstrip("0").rstrip(".")
+
+
+def breakable(text: str) -> Markup:
+    """Return a name as markup that may wrap between its words.
+
+    Examples
+    --------
+    >>> breakable("HasGuarantor>=1 <b>")
+    Markup('Has<wbr>Guarantor&gt;=<wbr>1 &lt;b&gt;')
+    """
+    from markupsafe import Markup
+
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/.])(?=\w)", printable(text)))
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:

@@ -30,19 +30,23 @@ _SHARE, _CHANGE, _TIMES = _number(0, 1), _number(-1, 1), _number(0, math.inf)
 _OPEN = Rule("a number between 0 and 1", lambda value: type(value) is float and 0 < value < 1)
 _THRESHOLD = Rule("a number from 0 to 1", lambda value: type(value) in (int, float) and 0 <= value <= 1)
 _CELL = str | int | float | bool | None
+_VALUES = Rule("nothing, or a list of values", lambda value: value is None or (type(value) is list and all(isinstance(v, _CELL) for v in value)))
 _INFO = {"target": str, "threshold": _THRESHOLD, "alpha": _OPEN, "people": COUNT, "asked": COUNT, str: Any}
 _GAIN = {"gain": _CHANGE, "low": _CHANGE, "high": _CHANGE, "before": _SHARE, "after": _SHARE, "size_ratio": _TIMES}
 _ABLATION = {
     "info": _INFO | {"name": str},
     "ranking": [_GAIN | {
-        "relaxation": str, "kind": str, "superset": bool, "newly_reachable": COUNT, "seen_only_after": COUNT, "below_before": COUNT, "below_after": COUNT,
-        "compared": COUNT, "note": str, "approximate": bool, str: _CELL,
+        "relaxation": str, "kind": str, "rule": str, "superset": bool, "newly_reachable": COUNT, "seen_only_after": COUNT, "below_before": COUNT,
+        "below_after": COUNT, "compared": COUNT, "note": str, "approximate": bool, str: _CELL,
     }],
     "table": [{
         "person": _CELL, "relaxation": str, "status": str, "before": _SHARE, "after": _SHARE, "delta": _CHANGE, "low": _CHANGE, "high": _CHANGE,
         "newly_reachable": bool, "seen_only_after": bool, "size_ratio": _TIMES, "exactness": str, str: _CELL,
     }],
-    "left_out": [str], str: Any,
+    "left_out": [str], str: Any, "needs": [{
+        "relaxation": str, "features": [str], "kind": Rule("only, higher, lower or some", lambda value: value in ("only", "higher", "lower", "some")),
+        "old": _VALUES, "new": _VALUES, "people": COUNT, "able": COUNT, "listed": bool,
+    }],
 }  # fmt: skip
 _SENSITIVITY = {
     "info": _INFO | {"members": [str]},
@@ -58,6 +62,7 @@ _SENSITIVITY = {
 def ablation_from(record: Any, *, where: str = "ablation") -> Ablation:
     """Return what `Ablation.to_dict` wrote."""
     from budge.stress import Ablation
+    from budge.stress.needs import Need
 
     with _record(where, "budge ablate --json"):
         check_shape(record, _ABLATION)
@@ -66,7 +71,12 @@ def ablation_from(record: Any, *, where: str = "ablation") -> Ablation:
         for row in (*record["ranking"], *record["table"]):
             _check_order(row, "low", "high")
         ranking = _numbers(pd.DataFrame(record["ranking"]), ("gain", "low", "high", "before", "after", "size_ratio"))
-        return Ablation(_people(record["table"]), ranking, record["info"], tuple(record["left_out"]))
+        needs = tuple(Need.of(row) for row in record["needs"])
+        if not {need.relaxation for need in needs} <= set(names) or any(not 0 < need.people <= need.able <= record["info"]["people"] for need in needs):
+            raise ValueError("what new ways need is about other relaxations or more people than are listed")
+        if any(len(values) != len(need.features) for need in needs for values in (need.old, need.new) if values is not None):
+            raise ValueError("what new ways need has other values than features")
+        return Ablation(_people(record["table"]), ranking, record["info"], tuple(record["left_out"]), needs)
 
 
 def sensitivity_from(record: Any, *, where: str = "sensitivity") -> Sensitivity:

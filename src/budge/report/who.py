@@ -10,10 +10,11 @@ import pandas as pd
 
 from budge import stats
 from budge.audit.result import Audit
+from budge.report.answer import claim_words
 from budge.report.figures.dots import Gap, GroupShare, dots, points
 from budge.report.figures.strip import WIDTHS
 from budge.report.words import percent
-from budge.wording import Wording
+from budge.wording import Wording, shown
 
 __all__ = ["Groups", "groups_of"]
 
@@ -48,10 +49,11 @@ def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wordin
     exact = not drawn and bool((own["high"] - own["low"])[own["people"] > 0].abs().max() < 1e-12) if len(own) else False
     shares = _shares(own, rows, alpha, exact=exact)
     gap = _gap(shares, alpha, exact=exact) if len(shares) == 2 else None
-    words = _claim(audit)
+    words = claim_words(audit.design)
     figures = {}
     if 1 < len(shares) <= MOST_DOTS:
-        figures = {medium: dots(shares, gap, medium, about=f"share with {words}") for medium in WIDTHS}
+        about = f"share with {words}{f', {shown(model)}' if len(audit.models) > 1 else ''}"
+        figures = {medium: dots(shares, gap, medium, about=about) for medium in WIDTHS}
     level, sure = percent(1 - audit.design.alpha), audit.summary(model).sure()  # of all columns together
     pairs = _pairs(audit.differences(column, model=model, alpha=alpha), name, nouns)
     return Groups(
@@ -59,13 +61,6 @@ def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wordin
         sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact), figures=figures,
         caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, pairs=pairs[:MOST_PAIRS], more_pairs=max(len(pairs) - MOST_PAIRS, 0),
     )  # fmt: skip
-
-
-def _claim(audit: Audit) -> str:
-    design = audit.design
-    if design.claim == "above":
-        return "some way" if design.threshold == 0 else f"ρ above {design.threshold:g}"
-    return "no way at all" if design.threshold == 0 else "almost no way"
 
 
 def _rows(audit: Audit, table: pd.DataFrame, column: Any, model: str, name: str, nouns: Wording) -> list[dict[str, Any]]:
@@ -124,6 +119,8 @@ def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str,
 
 
 def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exact: bool) -> str:
+    if gap.high - gap.low > 1.99:
+        return ""  # nothing is known
     first, second = sorted(shares, key=lambda group: -group.share)
     told = f"With {words}: {percent(first.share, 0)} of {first.name} and {percent(second.share, 0)} of {second.name}"
     ends = f"{points(gap.low)} to {points(gap.high)}"

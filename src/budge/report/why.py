@@ -1,78 +1,152 @@
-"""Which rule holds people back: relaxations ranked by how many people would newly be able to reach the target."""
+"""Which rule holds people back: relaxations ranked by how many people would newly be able to reach the target, and what the new ways need."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from budge.wording import Wording
+import numpy as np
+import numpy.typing as npt
 
-__all__ = ["why"]
+from budge.audit.design import Progress
+from budge.audit.result import Audit
+from budge.audit.sources import TableSource
+from budge.errors import BudgeError, printable
+from budge.interaction import InteractionModel
+from budge.report.answer import harmed_of, marks_of
+from budge.report.figures.strip import CATEGORIES
+from budge.report.words import count
+from budge.wording import Wording, shown
 
-MOST_ROWS, FALLS = 10, 2  # rows by people, and those with the largest fall of the mean
+if TYPE_CHECKING:
+    from budge.stress import Ablation
+    from budge.stress.needs import Need
 
+__all__ = ["MOST_POINTS", "ablated", "why"]
 
-def why(ablation: Any, nouns: Wording, target: str) -> dict[str, Any] | None:
-    """Return the ranked rules of an ablation, or None where there is none."""
-    if ablation is None:
-        return None
-    rows = _by_rule(ablation.ranking.astype(object).to_dict(orient="records"))
-    most = max((row["newly_reachable"] for row in rows), default=0)
-    falls = sorted((row for row in rows[MOST_ROWS:] if row["gain"] < 0), key=lambda row: row["gain"])[:FALLS]
-    shown = [_row(row, most) for row in (*rows[:MOST_ROWS], *falls)]
-    return {"heading": _heading(rows, nouns, target), "rows": shown, "more": len(ablation.ranking) - len(shown), "people": ablation.info["people"]}
-
-
-def _by_rule(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return one row per rule: the relaxation that gives most people a way, the weakest of several; the others are named beside it."""
-    kept: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        kept.setdefault(_subject(row["relaxation"]), []).append(row)
-    found = []
-    for own in kept.values():
-        best, *others = sorted(own, key=lambda row: (*_able(row), _size(row)))
-        found.append(best | {"also": "; ".join(f"{row['relaxation']}: {row['newly_reachable']:,}" for row in others if row["newly_reachable"])})
-    return sorted(found, key=lambda row: (*_able(row), -row["gain"] if row["gain"] == row["gain"] else 2))
+MOST_ROWS, FALLS, NEEDS = 10, 2, 2  # rows by people, those with the largest fall of the mean, statements per row
+MOST_POINTS = 5_000_000  # points that a report asks about, as far as they can be foreseen
+HOW_TO = "With the model at hand it is computed: audit.to_html in the process that ran the audit, or budge report RUN --model … --data …."
 
 
-def _able(row: dict[str, Any]) -> tuple[int, int]:
-    """Return what puts one relaxation before another: people who are known to gain a way, then people for whom a draw found one."""
-    return -row["newly_reachable"], -row["seen_only_after"]
+def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple[Ablation | None, str]:
+    """Relax each rule for the people of a model: return the result and what is to be said of it; without a result, why there is none.
 
-
-def _size(row: dict[str, Any]) -> float:
-    ratio = row["size_ratio"]
-    return float(ratio) if ratio is not None and ratio == ratio else float("inf")
-
-
-def _subject(relaxation: str) -> str:
-    """Return the rule or feature that a relaxation is about: its name without the verb and the aspect.
-
-    Examples
-    --------
-    >>> _subject("drop savings account"), _subject("lift direction of savings account")
-    ('savings account', 'savings account')
+    Both are empty where there is no such question: nobody is without a way or harmed, the claim is *above*, or there are no rules to relax.
     """
-    verb, _, rest = relaxation.partition(" ")
-    _, _, subject = rest.partition(" of ")
-    return subject if verb == "lift" and subject else rest or relaxation
+    from budge.models import Endpoint, PredictionFile
+    from budge.stress import default_relaxations
+    from budge.stress.ablating import ablate_audit
+
+    marks, context = marks_of(audit, model), audit.context
+    stuck = np.isin(marks.category, [CATEGORIES.index(name) for name in ("none", "nohit")])
+    if audit.design.claim == "above" or not (harmed_of(audit, model) or stuck.any()) or not audit.info.get("measure"):
+        return None, ""
+    if context is None:
+        return None, f"Which rule holds people back is not in this report, since a saved run holds no model. {HOW_TO}"
+    if not isinstance(context.source, TableSource) or not isinstance(context.im, InteractionModel):
+        return None, ""
+    if isinstance(context.predictors[model], Endpoint | PredictionFile):
+        remedy = "Make it with budge.ablate and pass it as ablation (budge report --ablation FILE)."
+        return None, f"Which rule holds people back is not in this report: the model's answers come from an address or a file. {remedy}"
+    judged = np.flatnonzero(~audit.rows[model].counts.is_law("none"))
+    chosen, left_out = default_relaxations(context.im, context.source.frame)
+    if not chosen:
+        return None, ""
+    rows, about = _some(audit, model, judged, judged[stuck], len(chosen) + 1)
+    try:
+        return ablate_audit(audit, model, rows, chosen, left_out, progress=progress), about
+    except BudgeError as error:
+        return None, f"Which rule holds people back could not be computed: {printable(str(error))}."
 
 
-def _row(row: dict[str, Any], most: int) -> dict[str, Any]:
+def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDArray[np.intp], sets: int) -> tuple[npt.NDArray[np.intp], str]:
+    """Return the rows that are asked about, and who that is where it is not all of them: those without a way, a random part of these if they are many."""
+    counts = audit.rows[model].counts
+    points = np.where(counts.is_law("exact"), 2 * counts.n, audit.design.draws) * sets
+    if points[judged].sum() <= MOST_POINTS:
+        return judged, ""
+    order = np.random.default_rng(audit.design.seed).permutation(stuck if len(stuck) else judged)
+    part = np.sort(order[: max(int((np.cumsum(points[order]) <= MOST_POINTS).sum()), 1)])
+    whom = "without a way or a hit" if len(stuck) else "who were judged"
+    if len(part) == len(order):
+        return part, f"It is about the {count(len(part), 'person', 'people')} {whom}, since there are many people."
+    return part, f"It is about {len(part):,} of the {count(len(order), 'person', 'people')} {whom}, drawn at random, since there are many people."
+
+
+def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: Wording) -> dict[str, Any] | None:
+    """Return the ranked rules of an ablation; a sentence where there is none; None where there is nothing to say."""
+    if ablation is None:
+        return {"heading": "Which rule holds people back is not known here.", "missing": about, "rows": []} if about else None
+    target = nouns.target(audit.info)
+    rows = [{str(key): value for key, value in row.items()} for row in ablation.by_rule.astype(object).to_dict(orient="records")]
+    none, missed = _without(ablation)
+    falls = sorted((row for row in rows[MOST_ROWS:] if row["gain"] < 0), key=lambda row: row["gain"])[:FALLS]
+    needs = {name: [need for need in ablation.needs if need.relaxation == name] for name in ablation.relaxations}
+    listed = [_row(row, none + missed, needs[row["relaxation"]], nouns) for row in (*rows[:MOST_ROWS], *falls)]
+    return {
+        "heading": _heading(rows, none, missed, nouns, target), "missing": "", "rows": listed, "more": len(rows) - len(listed), "about": about,
+        "people": ablation.info["people"], "none": none, "missed": missed, "falls": sum(row["move"] == "down" for row in listed), "model": model,
+    }  # fmt: skip
+
+
+def _without(ablation: Ablation) -> tuple[int, int]:
+    """Return how many people have no way, and how many were drawn without a hit."""
+    first = ablation.table[ablation.table["relaxation"] == ablation.relaxations[0]]
+    zero = first["before"] == 0
+    known = first["method_before"].isin(("exact", "proved"))
+    return int((zero & known).sum()), int((zero & ~known).sum())
+
+
+def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wording) -> dict[str, Any]:
     before, after = round(float(row["before"]), 2), round(float(row["after"]), 2)
     known = row["gain"] == row["gain"]  # else answers are missing, or nobody can be compared
+    people = int(row["newly_reachable"])
     return {
-        "name": row["relaxation"], "kind": row["kind"], "also": row["also"], "people": int(row["newly_reachable"]), "seen": int(row["seen_only_after"]),
-        "width": round(100 * row["newly_reachable"] / most) if most else 0,
+        "name": _rule(row, nouns), "relaxation": row["relaxation"], "also": "; ".join(row["also"]), "superset": row["superset"], "people": people,
+        "seen": int(row["seen_only_after"]),
+        "width": round(100 * (people + row["seen_only_after"]) / without) if without else 0, "needs": [_need(need, nouns) for need in needs[:NEEDS]],
         "before": f"{before:.2f}" if known else "", "after": f"{after:.2f}" if known else "–",
         "sign": "▲" if after > before else "▼" if after < before else "=" if known else "",
         "move": "up" if after > before else "down" if after < before else "flat",
     }  # fmt: skip
 
 
-def _heading(rows: list[dict[str, Any]], nouns: Wording, target: str) -> str:
+def _rule(row: Mapping[str, Any], nouns: Wording) -> str:
+    """Return what is relaxed, in words.
+
+    Examples
+    --------
+    >>> _rule({"relaxation": "lift steps of income", "kind": "steps", "rule": "income"}, Wording(feature_labels={"income": "Income"}))
+    'Income may change by more in one step'
+    """
+    rule = nouns.feature(row["rule"])
+    told = {"constraint": "{} does not hold", "immutability": "{} may change", "direction": "{} may go both ways", "steps": "{} may change by more in one step"}
+    return told.get(row["kind"], "{}").format(rule if row["kind"] in told else row["relaxation"])
+
+
+def _need(need: Need, nouns: Wording) -> str:
+    """Return a statement about the hits of newly able people, in the direction of the change."""
+    whom, drawn = f"{need.people:,} of {need.able:,}", "" if need.listed else ", by the hits that were drawn"
+    names = [nouns.feature(name) for name in need.features]
+    if need.kind in ("higher", "lower"):
+        return f"{whom} need a {need.kind} {names[0]}{drawn}"
+    assert need.new is not None
+    if len(names) > 1 and set(need.new) <= {0, 1}:  # dummies: those that are on
+        to = ", ".join(name for name, value in zip(names, need.new) if value) or f"{', '.join(names)} off"
+    else:
+        old = need.old or [None] * len(names)
+        to = ", ".join(f"{name} {'' if a is None else f'{shown(a)} '}→ {shown(b)}" for name, a, b in zip(names, old, need.new))
+    return f"{whom} need {to}{drawn}" if need.kind == "only" else f"for {whom}, a way has {to}{drawn}"
+
+
+def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str) -> str:
     able, seen = (int(rows[0][name]) if rows else 0 for name in ("newly_reachable", "seen_only_after"))
     if able:
-        return f"Relaxing one rule would give {able:,} {nouns.people(able)} a way to {target}: {rows[0]['relaxation']}."
+        return f"Relaxing one rule would give {able:,} of the {none:,} {nouns.people(none)} without a way one: {_rule(rows[0], nouns)}."
     if seen:
-        return f"Relaxing one rule finds a way to {target} for {seen:,} {nouns.people(seen)} without a hit before: {rows[0]['relaxation']}."
-    return f"No rule, relaxed alone, was found to give anybody a way to {target} who is known to have none."
+        whom = f"{seen:,} of the {missed:,} {nouns.people(missed)} without a hit"
+        return f"Relaxing one rule finds a way to {target} for {whom}: {_rule(rows[0], nouns)}."
+    if not none + missed:
+        return f"Nobody here is without a way to {target}; rules change how wide it is."
+    return f"No rule, relaxed alone, was found to give any of the {none + missed:,} {nouns.people(none + missed)} without a way to {target} one."

@@ -8,9 +8,9 @@ in which both kinds move is refused. Where the relaxation frees a continuous fea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +24,14 @@ from budge.models.contained import kept_seeds
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.ablation_result import Ablation, Compared, compared, rank
 from budge.stress.common import Asked, allowed, claims_at, noted, without_journal
+from budge.stress.needs import freed_columns
 from budge.stress.relaxations import Relaxation, resolve
 from budge.stress.tally import Tally, tally
 
-__all__ = ["LEAST_ACCEPTED", "ablate", "probe"]
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
+__all__ = ["LEAST_ACCEPTED", "ablate", "ablate_audit", "probe"]
 
 
 @kept_seeds()
@@ -92,35 +96,70 @@ def ablate(
     carried = without_journal(execution)
     progress = progress or carried.progress
     about = Asked.of(model, X, im, question, check=bool(carried.check))
-    question, source = about.design, about.source
-    chosen, left_out = resolve(im, relaxations, source.frame)
+    question = about.design
+    chosen, left_out = resolve(im, relaxations, about.source.frame)
 
     def again(changes: Mapping[str, Any]) -> Ablation:
         return ablate(model, X, im, relaxations, method=method, design=question.but(**changes), execution=Execution(check=False))
 
     _check_supersets(about, im, chosen)
-    if method == "paired":
-        found = probe(about, im, chosen)
-    else:
-        found = compared(about, _tallies(about, im, chosen, progress), chosen)
-    info = {
-        "name": im.name, "target": question.target.describe(), "threshold": question.threshold, "alpha": question.alpha, "n": question.draws,
-        "seed": question.seed, "purpose": question.purpose, "method": method, "measure": im.measure, "people": int(about.chosen.sum()),
-        "asked": found.asked, "spec_digest": im.digest, "population": population_name(question.population), "data_digest": source.digest(),
-        "model_digest": about.predictor.digest(),
+    found = probe(about, im, chosen) if method == "paired" else _compared(about, im, chosen, progress)
+    info = _info(about, im, found, method) | {"data_digest": about.source.digest(), "model_digest": about.predictor.digest()}
+    made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), tuple(found.needs), again)
+    return replace(made, info=noted(made.info, about.checked(found.counts, carried.check, made)))
+
+
+def ablate_audit(
+    audit: Audit, model: str, rows: npt.NDArray[np.intp], chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], *, progress: Progress | None = None
+) -> Ablation:
+    """Return the ablation of some rows of an audit whose model is at hand; `chosen` and `left_out` are what `default_relaxations` gives.
+
+    What the audit counted of the original sets is taken from it, but for rows that stopped early or have weights: their sets are drawn anew, from a
+    stream of their own. People as they are are not asked about again.
+    """
+    context, own = audit._context(), audit.rows[model]
+    assert isinstance(context.source, TableSource)
+    source, counts = context.source.take(own.place[rows]), own.counts.take(rows)
+    again = counts.is_law("sequential", "weighted")
+    design = audit.design.but(sequential=False, proposal=None, prove=False, groups=(), testing=False, n=audit.design.draws, population="all")
+    if again.any():
+        design = design.but(n=None, margin=None, purpose=f"{design.purpose}, why")
+    about = Asked(source, context.predictors[model], design, own.prediction[rows], np.ones(len(rows), dtype=bool))
+    known = replace(counts, law=np.where(again, 0, counts.law).astype(np.int8))
+    found = _compared(about, context.im, chosen, progress, known=known, seen=counts)
+    digests = {"data_digest": audit.info["data_digest"], "model_digest": audit.info["model_digests"][model]}
+    info = _info(about, context.im, found, "both") | digests | {"population": audit.info["population"]}
+    made = Ablation(pd.concat(found.tables), rank(found.ranked), info, left_out, tuple(found.needs))
+    return replace(made, info=noted(made.info, about.checked(found.counts, "warn", made)))
+
+
+def _info(about: Asked, im: InteractionModel, found: Compared, method: str) -> dict[str, Any]:
+    design = about.design
+    return {
+        "name": im.name, "target": design.target.describe(), "threshold": design.threshold, "alpha": design.alpha, "n": design.draws,
+        "seed": design.seed, "purpose": design.purpose, "method": method, "measure": im.measure, "people": int(about.chosen.sum()),
+        "asked": found.asked, "spec_digest": im.digest, "population": population_name(design.population),
     }  # fmt: skip
-    made = Ablation(pd.concat(found.tables), rank(found.ranked), info, (*left_out, *found.refused), again)
-    return replace(made, info=noted(info, about.checked(found.counts, carried.check, made)))
 
 
-def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None) -> Tally:
+def _compared(
+    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None, *, known: Counts | None = None, seen: Counts | None = None
+) -> Compared:
+    freed = [np.zeros(0, dtype=np.intp), *(freed_columns(im, r.model(im)) for r in chosen)]
+    return compared(about, _tallies(about, im, chosen, progress, freed, known), chosen, freed, seen)
+
+
+def _tallies(
+    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None, freed: Sequence[npt.NDArray[np.intp]], known: Counts | None
+) -> Tally:
     """Count all sets: relaxations that keep the features' types share their points; the others are asked about by themselves."""
     models = [r.model(im) for r in chosen]
     kinds = [(f.type, f.levels) for f in im.features]
     alike = [k for k, m in enumerate(models) if [(f.type, f.levels) for f in m.features] == kinds]
     relaxed = f"{about.design.purpose}, relaxed"
     purposes = [about.design.purpose, *(relaxed for _ in alike)]
-    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=progress)
+    columns = [freed[0], *(freed[k + 1] for k in alike)]
+    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=progress, known=known, freed=columns)
     if len(alike) == len(models):
         return shared
     counts = {0: (shared.counts[0], shared.size[0])} | {k + 1: (shared.counts[s], shared.size[s]) for s, k in enumerate(alike, start=1)}
@@ -132,7 +171,8 @@ def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...],
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]
-    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries)
+    ways = {(0 if s == 0 else alike[s - 1] + 1, i): values for (s, i), values in shared.ways.items()}
+    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries, ways)
 
 
 def _check_supersets(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...]) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from budge.stats._checks import percent, plain, signed
 from budge.stats.claims import Question
 from budge.stats.counts import STATUSES
 from budge.stress.common import Asked, Stressed, claims_at, distribution, notes_of
+from budge.stress.needs import Need, needs_of
 from budge.stress.relaxations import Relaxation
 from budge.stress.tally import Tally
 
@@ -35,8 +37,8 @@ class Ablation(Stressed):
     `table` has one row per person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where both are
     known), `newly_reachable` (known to have had no way at all, and a hit was found), `seen_only_after` (the original was drawn without a hit: a hit
     was found only in the relaxed set, which may be chance), and how many times larger the relaxed set is, where both are counted. `ranking` has one
-    row per relaxation, the largest mean gain first. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more
-    actions can dilute.
+    row per relaxation, the largest mean gain first; `by_rule` states one rule once. `needs` holds what new ways need. Intervals hold one by one with
+    probability 1 - alpha; `delta` may be negative, for more actions can dilute.
     """
 
     shown: ClassVar[str] = "ranking"
@@ -45,6 +47,7 @@ class Ablation(Stressed):
     ranking: pd.DataFrame
     info: dict[str, Any]
     left_out: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
     rerun: Callable[[Mapping[str, Any]], Ablation] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -104,8 +107,26 @@ class Ablation(Stressed):
         """Return the record: how it was made, the ranking and the table."""
         return {
             "info": plain(dict(self.info)), "ranking": records(self.ranking), "table": records(self.table.reset_index(names="person")),
-            "left_out": list(self.left_out),
+            "left_out": list(self.left_out), "needs": plain([need.to_dict() for need in self.needs]),
         }  # fmt: skip
+
+    @cached_property
+    def by_rule(self) -> pd.DataFrame:
+        """One row per finding, those that give most people a way first: of relaxations of one rule that free the same people, the weakest.
+
+        The column `also` names the others.
+        """
+        able = self.table[self.table["newly_reachable"] | self.table["seen_only_after"]]
+        freed = {name: frozenset(own.index) for name, own in able.groupby("relaxation", sort=False)}
+        same: dict[Any, list[int]] = {}
+        for at, (name, rule) in enumerate(zip(self.ranking["relaxation"], self.ranking["rule"])):
+            same.setdefault((rule, freed[name]) if name in freed else name, []).append(at)
+        size = self.ranking["size_ratio"].fillna(np.inf).to_numpy()
+        kept = {min(own, key=lambda at: (size[at], self.ranking["kind"][at] == "constraint")): own for own in same.values()}
+        names = self.ranking["relaxation"]
+        also = pd.Series({at: [names[k] for k in own if k != at] for at, own in kept.items()}, dtype=object)
+        found = self.ranking.loc[list(kept)].assign(also=also)
+        return found.sort_values(["newly_reachable", "seen_only_after", "gain"], ascending=False, kind="stable", ignore_index=True)
 
     def plot(self, kind: Literal["gains", "cdf"] = "gains") -> Figure:
         """Return a figure: the mean gain of each relaxation, or responsiveness before and after."""
@@ -123,6 +144,7 @@ class Compared:
     counts: list[Counts] = field(default_factory=list)
     asked: int = 0
     refused: tuple[str, ...] = ()
+    needs: list[Need] = field(default_factory=list)
 
     def add(self, r: Relaxation, rows: pd.DataFrame, ends: tuple[float, float], threshold: float, **more: Any) -> None:
         """Add the rows of one relaxation, and its averages over those who can be compared; `ends` are those of the mean gain."""
@@ -132,8 +154,8 @@ class Compared:
         known = known[:0] if gaps else known  # a mean without them would be about other people
         self.tables.append(rows)
         self.ranked.append({
-            "relaxation": r.name, "kind": r.kind, "gain": float(known["delta"].mean()), "low": ends[0], "high": ends[1], "superset": r.superset,
-            "before": float(known["before"].mean()), "after": float(known["after"].mean()),
+            "relaxation": r.name, "kind": r.kind, "rule": r.rule or r.name, "gain": float(known["delta"].mean()), "low": ends[0], "high": ends[1],
+            "superset": r.superset, "before": float(known["before"].mean()), "after": float(known["after"].mean()),
             "newly_reachable": int(rows["newly_reachable"].sum()), "seen_only_after": int(rows["seen_only_after"].sum()),
             "below_before": int((known["before"] < threshold).sum()), "below_after": int((known["after"] < threshold).sum()),
             "size_ratio": float(rows["size_ratio"].mean()), "compared": len(known), "note": left_out if gaps or len(known) else "nobody can be compared",
@@ -141,13 +163,14 @@ class Compared:
         })  # fmt: skip
 
 
-def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...]) -> Compared:
-    """Compare every relaxed set with the original one, from the counts of all."""
+def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...], freed: Sequence[npt.NDArray[np.intp]], seen: Counts | None = None) -> Compared:
+    """Compare every relaxed set with the original one, from the counts of all; `seen` is what an audit counted of the original, by person."""
     source, design, people = about.source, about.design, np.flatnonzero(about.chosen)
     labels, units = source.labels[people], source.units[people]
     old = found.counts[0].take(people)
     was = claims_at(old, design, design.alpha)
     no_way = (was.extreme == "none") | (old.status == STATUSES.index("empty"))
+    missed = ~no_way & old.is_law("sample") & (old.hits == 0) & (True if seen is None else ~seen.way[people])
     made = Compared(counts=list(found.counts), asked=found.asked)
     for s, r in enumerate(chosen, start=1):
         new = found.counts[s].take(people)
@@ -157,7 +180,7 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...]) -> Comp
         columns = {
             "relaxation": np.full(len(people), r.name, dtype=object), "status": new.words("status"), "method_before": old.words("law"),
             "method_after": new.words("law"), "before": was.rho, "after": now.rho, "delta": now.rho - was.rho, "low": low, "high": high,
-            "newly_reachable": no_way & hit, "seen_only_after": ~no_way & old.is_law("sample") & (old.hits == 0) & hit,
+            "newly_reachable": no_way & hit, "seen_only_after": missed & hit,
             "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
         comparable = ~np.isnan(low)
@@ -165,6 +188,11 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...]) -> Comp
         if comparable.sum() == 1:  # the interval of one person is the sharper one
             ends = float(low[comparable][0]), float(high[comparable][0])
         made.add(r, pd.DataFrame(columns, index=labels), ends, design.threshold)
+        able = people[(no_way | missed) & hit]
+        if len(able) and all((s, i) in found.ways for i in able.tolist()):
+            listed = bool((new.take((no_way | missed) & hit).is_law("exact") & (new.take((no_way | missed) & hit).unresolved == 0)).all())
+            hits = {i: found.ways[s, i] for i in able.tolist()}
+            made.needs += needs_of(r, source.model, freed[s], hits, source.values, listed=listed)
     return made
 
 

@@ -16,7 +16,7 @@ from budge.origins import keep_origin
 from budge.reach.reacher import Alone
 from budge.stress.pool import Changes, Pool, listed_size
 
-__all__ = ["Canvas", "Listing", "plan_listing"]
+__all__ = ["Canvas", "IntArray", "Listing", "distinct", "plan_listing"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
@@ -122,6 +122,23 @@ class Listing:
         lost = self._sums(~good) if not good.all() else {s: (n, 0, 0.0) for s, (n, _, _) in hits.items()}
         return {s: (n, k, lost[s][1], mass, lost[s][2]) for s, (n, k, mass) in hits.items()}
 
+    def ways(self, hit: BoolArray, freed: Sequence[IntArray]) -> dict[int, FloatArray]:
+        """Return, for every listed set with a hit outside the original one, the distinct values of these hits in the columns of `freed`."""
+        found, at, start = {}, self.size, self.pool.values[self.person]
+        for b, changes, which, points in self.bundles:
+            bundle, rest = self.pool.bundles[b], slice(at, at + points)
+            at += points
+            if not hit[rest].any():
+                continue
+            sums = self._by_change(hit, b, changes, which, rest, self.size)
+            for s in bundle.sets:
+                good = self.sets[s][sums[self.sets[s]] > 0] - changes.base if s in self.sets else np.zeros(0, dtype=np.intp)
+                good = good[good >= 0]
+                if len(good):
+                    spot = np.searchsorted(bundle.columns, freed[s])
+                    found[s] = distinct(start[freed[s]] + changes.new[good][:, spot])
+        return found
+
     def _sums(self, values: BoolArray) -> dict[int, tuple[int, int, float]]:
         """Return, for every listed set, its points, how many of them are marked, and the probability of these."""
         size, weigh = self.size, self._weights()
@@ -179,6 +196,14 @@ class Listing:
                 along[len(self.sizes) - 1 - axis] = len(shares)
                 mass = mass * shares.reshape(along)
         return mass.ravel()
+
+
+def distinct(rows: FloatArray) -> FloatArray:
+    """Return the distinct rows."""
+    if rows.shape[1] == 1:
+        return np.unique(rows[:, 0])[:, None]
+    keys = np.ascontiguousarray(rows).view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1]))).ravel()
+    return np.asarray(rows[np.unique(keys, return_index=True)[1]])
 
 
 def plan_listing(pool: Pool, person: int, every: Sequence[Changes], able: Sequence[bool]) -> Listing | None:

@@ -20,6 +20,7 @@ from budge.constraints import (
     LinearConstraint,
     OneHot,
     Ordinal,
+    Reachability,
     Rule,
     Thermometer,
 )
@@ -27,6 +28,7 @@ from budge.errors import BudgeError, InputError, nearest
 from budge.expressions import All, Formula, Row
 from budge.features import Feature
 from budge.interaction import InteractionModel
+from budge.stress.dummies import DummyGroup, dummy_groups
 
 __all__ = ["Relaxation", "convex", "default_relaxations", "drop", "free", "lift", "resolve"]
 
@@ -49,12 +51,15 @@ class Relaxation:
     superset
         Whether everything that was feasible stays so; where it is promised, it is checked. False for a dropped directional
         linkage: its targets then stay where they were.
+    rule
+        The constraint or feature that is relaxed; the name of the relaxation unless given. Results state one rule once.
     """
 
     name: str
     edit: Edit = field(repr=False, compare=False)
     kind: str = "custom"
     superset: bool = True
+    rule: str = ""
     _made: dict[str, InteractionModel] = field(default_factory=dict, repr=False, compare=False)
 
     def model(self, im: InteractionModel) -> InteractionModel:
@@ -87,7 +92,7 @@ def drop(im: InteractionModel, constraint: Any) -> Relaxation:
     (('a',), ('b',))
     """
     gone = im.find(constraint)
-    named = "drop " + (gone.name or gone.label)
+    rule = gone.name or gone.label
 
     def edit(model: InteractionModel) -> InteractionModel:
         # Another relaxation may have replaced it by a freer one of the same kind and scope.
@@ -96,7 +101,7 @@ def drop(im: InteractionModel, constraint: Any) -> Relaxation:
         ]
         return model.without(same[0]) if same else model
 
-    return Relaxation(named, edit, "constraint", superset=not isinstance(gone, DirectionalLinkage))
+    return Relaxation(f"drop {rule}", edit, "constraint", superset=not isinstance(gone, DirectionalLinkage), rule=rule)
 
 
 def free(im: InteractionModel, *features: str, X: Any = None, name: str = "") -> Relaxation:
@@ -114,7 +119,8 @@ def free(im: InteractionModel, *features: str, X: Any = None, name: str = "") ->
             raise InputError("a column of type fixed cannot be freed", where=f.name, remedy="declare its type and bounds")
         if f.actionable:
             raise InputError("is not immutable: there is nothing to free", where=f.name, got="actionable: true")
-    return Relaxation(name or "free " + ", ".join(features), _freer(features, X, actionable=True), "immutability")
+    rule = name.removeprefix("free ") or ", ".join(features)
+    return Relaxation(name or f"free {rule}", _freer(features, X, actionable=True), "immutability", rule=rule)
 
 
 def lift(im: InteractionModel, feature: str, what: Lift, X: Any = None) -> Relaxation:
@@ -124,7 +130,7 @@ def lift(im: InteractionModel, feature: str, what: Lift, X: Any = None) -> Relax
     if not held:
         raise InputError(f"has no {what} to lift", where=feature)
     changes: dict[str, Any] = {"direction": None} if what == "direction" else {"max_increase": None, "max_decrease": None}
-    return Relaxation(f"lift {what} of {feature}", _freer((feature,), X, **changes), what)
+    return Relaxation(f"lift {what} of {feature}", _freer((feature,), X, **changes), what, rule=feature)
 
 
 def _feature(im: InteractionModel, name: str) -> Feature:
@@ -155,6 +161,15 @@ def _bounded(f: Feature, X: Any) -> Feature:
     return f.but(bounds=ends)
 
 
+def _together(group: DummyGroup) -> Edit:
+    def edit(im: InteractionModel) -> InteractionModel:
+        freed = tuple(f.but(actionable=True) if f.name in group.features else f for f in im.features)
+        held = Reachability(group.features, group.combinations, name=group.stem)
+        return InteractionModel(freed, (*im.constraints, held), im.effects, im.latent, name=im.name, measure=im.measure)
+
+    return edit
+
+
 def _looser(constraint: Any) -> Edit:
     def edit(im: InteractionModel) -> InteractionModel:
         freed = tuple(
@@ -168,8 +183,8 @@ def _looser(constraint: Any) -> Edit:
 def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Relaxation, ...], tuple[str, ...]]:
     """Everything that can be relaxed one at a time, and what was left out with the reason.
 
-    Joint constraints are dropped, immutable features freed (dummies of one group together), directions and step limits
-    lifted.
+    Joint constraints are dropped, immutable features freed, directions and step limits lifted. Dummies of one group are freed together: those of a
+    constraint, and those that names and data show to be one (see `budge.stress.dummies`), to the combinations that the data hold.
 
     Examples
     --------
@@ -193,7 +208,12 @@ def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Rela
             found.append(free(im, *still, X=X, name=f"free {c.name}" if c.name else ""))
             grouped |= set(still)
         if isinstance(c, Ordinal | Thermometer) and c.direction is not None:
-            found.append(Relaxation(f"lift direction of {c.name or c.label}", _looser(c), "direction"))
+            rule = c.name or c.label
+            found.append(Relaxation(f"lift direction of {rule}", _looser(c), "direction", rule=rule))
+    single = [f.name for f in im.features if f.type == "binary" and not f.actionable and f.name not in grouped]
+    for group in dummy_groups(single, X):
+        found.append(Relaxation(f"free {group.stem}", _together(group), "immutability", rule=group.stem))
+        grouped |= set(group.features)
     for f in im.features:
         if f.type == "fixed":
             left_out.append(f"{f.name}: a column of type fixed is not freed")

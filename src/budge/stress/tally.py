@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,12 +16,13 @@ from budge.interaction import InteractionModel
 from budge.reach.streams import Stream, keys_of
 from budge.stats.counts import LAWS, STATUSES, Counts
 from budge.stress.common import Asked
-from budge.stress.listing import Canvas, Listing, plan_listing
+from budge.stress.listing import Canvas, IntArray, Listing, distinct, plan_listing
 from budge.stress.pool import Changes, Pool, listed_size
 
 __all__ = ["Tally", "tally"]
 
 BLOCK_ROWS = 50_000
+Ways = dict[tuple[int, int], FloatArray]  # by set and person: the distinct values of hits in the freed columns
 EXACT, SAMPLE = LAWS.index("exact"), LAWS.index("sample")
 OK, FIXED, EMPTY = (STATUSES.index(word) for word in ("ok", "fixed", "empty"))
 
@@ -33,11 +34,13 @@ class Tally:
     counts: tuple[Counts, ...]
     size: FloatArray  # (sets, people)
     asked: int
+    ways: Ways = field(default_factory=dict)
 
 
 def tally(
-    about: Asked, models: Sequence[InteractionModel], *, purposes: Sequence[str], wanted: BoolArray | None = None, progress: Progress | None = None
-) -> Tally:
+    about: Asked, models: Sequence[InteractionModel], *, purposes: Sequence[str], wanted: BoolArray | None = None, progress: Progress | None = None,
+    known: Counts | None = None, freed: Sequence[IntArray] | None = None,
+) -> Tally:  # fmt: skip
     """Ask the model about every set of every chosen person.
 
     Parameters
@@ -48,10 +51,16 @@ def tally(
         The stream of each set's draws.
     wanted
         Which sets are wanted for which person (sets, people); all unless given. The first is always made.
+    known
+        What is known of the original set already: rows with a law are not drawn again.
+    freed
+        For each set, the columns in which it is freer than the original: values of these are kept where the original has no hit and the set has.
     """
     source, design, before, ask = about.source, about.design, about.before, about.ask
     pool = Pool(models, design.exact_limit, source.values)
     found = tuple(Counts.blank(len(source)) for _ in models)
+    ways: Ways = {}
+    counted = np.zeros(len(source), dtype=bool) if known is None else known.law > 0
     size = np.full((len(models), len(source)), np.nan)
     status = np.zeros((len(models), len(source)), dtype=np.int8)
     canvas = Canvas.of(pool, source.frame, source.values)
@@ -74,32 +83,43 @@ def tally(
         _statuses(pool, i, every, stuck, moves, status, size)
         listed = set() if listing is None else listing.listed()
         for s in everything - listed:
-            if status[s, i] == EMPTY or (wanted is not None and s > 0 and not wanted[s, i]):
+            if status[s, i] == EMPTY or (wanted is not None and s > 0 and not wanted[s, i]) or (s == 0 and counted[i]):
                 continue
             drawn[s].append(i)
         if listing is not None and status[0, i] != EMPTY:
             batch.append(listing)
             rows += listing.points
+        done += not any(i in some[-1:] for some in drawn)
         if rows >= BLOCK_ROWS:
-            asked += _ask(ask, before, canvas, batch, found)
-            done += len(batch)
+            asked += _ask(ask, before, canvas, batch, found, freed, ways)
             batch, rows = [], 0
             if progress is not None:
                 progress(done, len(people))
     if batch:
-        asked += _ask(ask, before, canvas, batch, found)
-    for s, some in enumerate(drawn):
+        asked += _ask(ask, before, canvas, batch, found, freed, ways)
+    if known is not None:
+        some = counted & ~found[0].is_law("exact")
+        for name in ("law", "n", "hits", "unresolved", "hit_mass", "lost_mass", "approximate", "proof"):
+            getattr(found[0], name)[some] = getattr(known, name)[some]
+    queued, drawn_rows = sum(map(len, drawn)), 0
+    for s, rest in enumerate(drawn):
         if design.method == "exact":
-            status[s, some] = STATUSES.index("not_exact")
+            status[s, rest] = STATUSES.index("not_exact")
             continue
-        for chunk, rough in _draws(pool, s, source, some, design, purposes[s]):
-            asked += _count(ask, before, chunk, found[s])
+        for chunk, rough, values in _draws(pool, s, source, rest, design, purposes[s]):
+            hit = _count(ask, before, chunk, found[s])
+            asked += len(hit)
             found[s].approximate[chunk.people] = rough
+            if freed is not None and s:
+                _keep_drawn(ways, s, chunk.people, hit, values(freed[s]), found[0])
+            drawn_rows += len(chunk.people)
+            if progress is not None:
+                progress(done + (len(people) - done) * drawn_rows // queued, len(people))
     for s, counts in enumerate(found):
         counts.status[:] = status[s]
     if progress is not None:
         progress(len(people), len(people))
-    return Tally(found, size, asked)
+    return Tally(found, size, asked, ways)
 
 
 def _free_moves(pool: Pool, values: FloatArray) -> BoolArray:
@@ -153,7 +173,9 @@ def _statuses(
     sizes[status[:, i] == EMPTY, i] = np.nan
 
 
-def _ask(ask: Asker, before: npt.NDArray[Any], canvas: Canvas, batch: Sequence[Listing], found: Sequence[Counts]) -> int:
+def _ask(
+    ask: Asker, before: npt.NDArray[Any], canvas: Canvas, batch: Sequence[Listing], found: Sequence[Counts], freed: Sequence[IntArray] | None, ways: Ways
+) -> int:
     """Ask once about the distinct points of some people and count them for every set."""
     counts = [listing.points for listing in batch]
     ends = np.cumsum(counts)
@@ -167,13 +189,23 @@ def _ask(ask: Asker, before: npt.NDArray[Any], canvas: Canvas, batch: Sequence[L
         for s, (n, hits, lost, hit_mass, lost_mass) in listing.count(answers.hit[own], answers.good[own]).items():
             c = found[s]
             c.law[i], c.n[i], c.hits[i], c.unresolved[i], c.hit_mass[i], c.lost_mass[i], c.asked[i] = EXACT, n, hits, lost, hit_mass, lost_mass, n
+        if freed is not None and not found[0].hits[i]:
+            ways |= {(s, i): values for s, values in listing.ways(answers.hit[own], freed).items()}
     return int(ends[-1])
+
+
+def _keep_drawn(ways: Ways, s: int, people: IntArray, hit: BoolArray, values: FloatArray, original: Counts) -> None:
+    """Keep the values of hits in a drawn set, of people without a hit in the original one."""
+    each = hit.reshape(len(people), -1)
+    for k, i in enumerate(people.tolist()):
+        if each[k].any() and not original.hits[i]:
+            ways[s, i] = distinct(values.reshape(len(people), each.shape[1], -1)[k, each[k]])
 
 
 def _draws(
     pool: Pool, s: int, source: TableSource, people: Sequence[int], design: Design, purpose: str
-) -> Iterator[tuple[Chunk, BoolArray]]:
-    """Yield draws of one set, and whose of them come from a chain."""
+) -> Iterator[tuple[Chunk, BoolArray, Callable[[IntArray], FloatArray]]]:
+    """Yield draws of one set, whose of them come from a chain, and what gives their values in some columns (points, columns)."""
     maker, model, n = pool.makers[s], pool.models[s], design.draws
     names = [pool.names[j] for j in maker.moved]
     step = max(1, BLOCK_ROWS // n)
@@ -182,14 +214,20 @@ def _draws(
         values = source.values[some]
         block = maker.block(values)
         moved, _ = block.draw(Stream(keys_of(maker.names, values, design.seed, purpose)), 0, n)
-        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), block.approximate
 
 
-def _count(ask: Asker, before: npt.NDArray[Any], chunk: Chunk, c: Counts) -> int:
+        def values_in(columns: IntArray, moved: FloatArray = moved, values: FloatArray = values) -> FloatArray:
+            spot = {int(j): k for k, j in enumerate(maker.moved)}
+            return np.stack([moved[spot[j]] if j in spot else np.repeat(values[:, j], n) for j in columns.tolist()], axis=1)
+
+        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), block.approximate, values_in
+
+
+def _count(ask: Asker, before: npt.NDArray[Any], chunk: Chunk, c: Counts) -> BoolArray:
     answers = ask(chunk.rows, np.repeat(before[chunk.people], chunk.counts))
     n, who = int(chunk.counts[0]), chunk.people
     c.law[who], c.n[who], c.asked[who] = SAMPLE, n, n
     c.hits[who] = answers.hit.reshape(-1, n).sum(axis=1)
     c.unresolved[who] = (~answers.good).reshape(-1, n).sum(axis=1)
     c.hit_mass[who], c.lost_mass[who] = c.hits[who] / n, c.unresolved[who] / n
-    return len(answers.hit)
+    return answers.hit

@@ -27,7 +27,7 @@
     if (size >= 1000) return sign + size.toLocaleString("en", { maximumFractionDigits: 0 });
     return sign + Number(size.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
   };
-  const plain = (word) => word.replaceAll("_", " ");
+  const plain = (word) => word.replaceAll("_", " "), many = (n) => n.toLocaleString("en");
 
   /* ---- light and dark ----------------------------------------------------------------------------------------------- */
   const theme = byId("theme");
@@ -41,7 +41,7 @@
   const PAGE = 100;
   const tables = data.table.models;
   const body = document.querySelector("#everybody tbody");
-  const state = { model: 0, key: "", up: true, page: 0, found: [] };
+  const state = { model: data.main, key: "", up: true, page: 0, found: [] };
   const word = (t, key, i) => t[key].names[t[key].codes[i]];
   const moves = (t, i) => (t.moves && t.moves[i] ? t.moves[i].map(([f, a, b]) => `${data.table.features[f]}: ${a} → ${b}`).join("; ") : "");
 
@@ -119,15 +119,15 @@
     show();
   };
   const show = () => {
-    const t = tables[state.model], many = state.found.length, pages = Math.max(1, Math.ceil(many / PAGE));
-    const part = state.found.slice(state.page * PAGE, (state.page + 1) * PAGE);
+    const t = tables[state.model], total = state.found.length, pages = Math.max(1, Math.ceil(total / PAGE)), first = state.page * PAGE;
+    const part = state.found.slice(first, first + PAGE);
     body.replaceChildren(...part.map((i) => line(t, i)));
-    byId("count").textContent = `${many.toLocaleString("en")} of ${t.label.length.toLocaleString("en")} people`;
+    byId("count").textContent = `${many(total)} of ${many(t.label.length)} people`;
     byId("where").textContent = `Page ${state.page + 1} of ${pages}`;
     byId("previous").disabled = state.page === 0;
     byId("next").disabled = state.page >= pages - 1;
     byId("pager").hidden = pages === 1;
-    byId("printed").textContent = pages === 1 ? "" : `Printed are people ${(state.page * PAGE + 1).toLocaleString("en")} to ${(state.page * PAGE + part.length).toLocaleString("en")} of ${many.toLocaleString("en")}; the file holds everybody.`;
+    byId("printed").textContent = pages === 1 ? "" : `Printed are people ${many(first + 1)} to ${many(first + part.length)} of ${many(total)}; the file holds all of them.`;
   };
   const choices = () => {
     const t = tables[state.model];
@@ -179,7 +179,7 @@
   byId("method").addEventListener("change", search);
   byId("previous").addEventListener("click", () => { state.page -= 1; show(); });
   byId("next").addEventListener("click", () => { state.page += 1; show(); });
-  byId("which").replaceChildren(...tables.map((t, i) => new Option(t.name, String(i))));
+  byId("which").replaceChildren(...tables.map((t, i) => new Option(t.name, String(i), false, i === data.main)));
   byId("of-model").hidden = tables.length === 1;
   byId("which").addEventListener("change", (event) => { state.model = Number(event.target.value); choices(); search(); });
   byId("controls").hidden = false;

@@ -51,7 +51,7 @@ def dots(groups: Sequence[GroupShare], gap: Gap | None, medium: str, *, about: s
     height = base + 30 + (ROW + TOP + 34 if phone and gap is not None else 0)
     told = "; ".join(f"{group.name}: {_percent(group.share)}, between {_percent(group.low)} and {_percent(group.high)}" for group in groups)
     told += "" if gap is None else f"; {gap.first} minus {gap.second}: {points(gap.value)} points, between {points(gap.low)} and {points(gap.high)}"
-    parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(told)}">']
+    parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(f"{about}: {told}")}">']
     parts.append(f'<text class="quiet" x="{label}" y="12">{escape(shortened(about, wide, 13))}</text>')
     for k in range(_steps(most) + 1):
         value = most * k / _steps(most)
@@ -108,5 +108,12 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a difference of shares in whole points; a minus is a minus, and nothing has none."""
-    return f"{round(100 * share) + 0:d}".replace("-", "−")
+    """Return a difference of shares in whole points, with a digit more where it would read as nothing; a minus is a minus, and nothing has none.
+
+    Examples
+    --------
+    >>> points(0.154), points(0.0049), points(-0.0001), points(0.0)
+    ('15', '0.5', '−0.01', '0')
+    """
+    whole = round(100 * share)
+    return (f"{whole:d}" if whole or abs(share) < 1e-9 else f"{100 * share:.1g}").replace("-", "−")
