@@ -311,3 +311,14 @@ def test_a_model_that_fails_on_relaxed_points_leaves_a_report() -> None:
     sound = replace(audit, moved={})
     down.append(1)
     assert "could not be computed" in ablated(sound, "model")[1]
+
+
+@pytest.mark.parametrize("forged", [{"people": 99}, {"people": 0}, {"able": 10**6}, {"relaxation": "other"}, {"kind": "all"}, {"new": [[1]]}, {"new": [1]}])
+def test_forged_needs_are_refused(forged: dict[str, Any]) -> None:
+    from budge.errors import InputError
+    from budge.report.saved import ablation_from
+
+    record = budge.ablate(no_account, accounts(), ACCOUNT, target=1).to_dict()
+    assert ablation_from(record).needs
+    with pytest.raises((InputError, ValueError)):
+        ablation_from({**record, "needs": [{**record["needs"][0], **forged}]})

@@ -62,8 +62,7 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     lede = [line for line in told if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
-        headline=_joined(_headline(audit, model, marks, found, nouns)), lede=[_joined(line) for line in lede],
-        legend=_legend(marks, tau, judged) if judged else [],
+        headline=_headline(audit, model, marks, found, nouns), lede=lede, legend=_legend(marks, tau, judged) if judged else [],
         strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
         caption=_caption(audit, model, marks, nouns), harmed=harmed, people=judged,
     )  # fmt: skip
@@ -80,11 +79,6 @@ def harmed_of(audit: Audit, model: str) -> int:
 def _under(model: str, words: str) -> str:
     """Return words with the model's name; nothing where it has none of its own."""
     return "" if model == "model" else words.format(model)
-
-
-def _joined(text: str) -> str:
-    """Return a text in which no line ends before a sign of per cent."""
-    return text.replace(" %", "\u00a0%")
 
 
 def _day(when: str) -> str:
@@ -233,7 +227,7 @@ def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
     return [
         {
             "swatch": f'<svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{mark(8, 8, name, 5.6)}</svg>', "count": marks.count(name),
-            "words": _joined(f"{words[name]} ({percent(marks.count(name) / judged, 0)})"),
+            "words": f"{words[name]} ({percent(marks.count(name) / judged, 0)})",
         }
         for name in shown
     ]  # fmt: skip

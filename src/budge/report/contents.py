@@ -16,7 +16,7 @@ from budge.report.answer import DRAWN, answer, marks_of
 from budge.report.cases import RULE, cases
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.people import breakable, columns_of, number, steps
+from budge.report.people import breakable, columns_of, joined, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
 from budge.report.why import ablated, why
@@ -35,7 +35,7 @@ def contents(
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
             same_question(audit, test, where=where)
-    im, moved, main = _model(audit), moved_of(audit), main_of(audit)
+    im, moved, main = _model(audit), moved_of(audit), _main(audit)
     about = ""
     if ablation is None and ask_why:
         ablation, about = ablated(audit, main, progress)
@@ -85,12 +85,13 @@ def contents(
         "chance": [] if im is None else list(dict.fromkeys(shown(e.feature) for e in im.effects)),
         "number": number,
         "breakable": breakable,
+        "joined": joined,
         "shown": shown,
     }
     return view, data
 
 
-def main_of(audit: Audit) -> str:
+def _main(audit: Audit) -> str:
     """Return the model that the answer is about: the first that judges anybody, else the first."""
     return next((name for name in audit.models if not audit.rows[name].counts.is_law("none").all()), audit.models[0])
 

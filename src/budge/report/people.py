@@ -17,7 +17,7 @@ from budge.wording import shown
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["breakable", "columns_of", "number", "steps"]
+__all__ = ["breakable", "columns_of", "joined", "number", "steps"]
 
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
@@ -57,6 +57,19 @@ def breakable(text: str) -> Markup:
     from markupsafe import Markup
 
     return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/.])(?=\w)", printable(text)))
+
+
+def joined(text: str) -> Markup:
+    """Return a text as markup in which no line ends before a sign of per cent.
+
+    Examples
+    --------
+    >>> joined("23 % of <b>")
+    Markup('23&nbsp;% of &lt;b&gt;')
+    """
+    from markupsafe import Markup, escape
+
+    return Markup("&nbsp;%").join(escape(part) for part in printable(text).split(" %"))
 
 
 def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
