@@ -57,7 +57,7 @@ def rules_of(im: InteractionModel, nouns: Wording | None = None) -> list[Rule]:
         coding = isinstance(c, OneHot | Ordinal | Thermometer)
         name = words.feature(c.name or c.label)
         if isinstance(c, Ordinal | Thermometer) and c.direction is not None:
-            found.append(Rule(f"o{i}", f"{name} can only {_way(c.direction)}", c.describe()))
+            found.append(Rule(f"o{i}", f"{name} can only {_way(c.direction)}", ""))
         found.append(Rule(f"c{i}", name, c.describe(), coding))
     found += [Rule(f"e{i}", e.name or f"effect on {words.feature(e.feature)}", e.describe()) for i, e in enumerate(im.effects)]
     for j, f in enumerate(im.features):

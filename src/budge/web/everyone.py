@@ -20,6 +20,7 @@ from budge.wording import Wording
 
 __all__ = ["everyone_record", "first_people", "models_record", "runs_record", "strip_record"]
 
+SVG = "http://www.w3.org/2000/svg"
 MOST_CHANGED = 200  #: people who are listed because two runs say something else of them
 
 
@@ -59,9 +60,9 @@ def _model(found: Audit, before: Audit | None, name: str) -> dict[str, Any]:
 
 
 def strip_record(found: Audit, model: str, nouns: Wording) -> dict[str, Any]:
-    """Return the first screen of the report for one model: its sentence, and everyone as marks, drawn for two widths."""
+    """Return the first screen of the report for one model: its sentence, and everyone as marks, drawn for two widths that the page has room for."""
     made = answer(found, model, nouns)
-    strips = {medium: made.strips.get(medium, "") for medium in ("screen", "phone")}
+    strips = {medium: made.strips.get(medium, "").replace("<svg ", f'<svg xmlns="{SVG}" ', 1) for medium in ("paper", "phone")}
     return {"headline": made.headline, "lede": made.lede, "strips": strips, "caption": made.caption}
 
 

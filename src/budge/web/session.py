@@ -22,7 +22,7 @@ from budge.interaction import InteractionModel
 from budge.web.edits import Edits, controls, model_key, rules_of
 from budge.web.everyone import everyone_record, first_people
 from budge.web.people import Known, Wish, people_record
-from budge.web.person import MOST_POINTS, Person, aim, saved_person, try_person
+from budge.web.person import MOST_POINTS, Person, aim, row_record, saved_person, try_person
 from budge.web.question import Question
 from budge.web.records import error_record
 from budge.web.rules import Freed, lines_of, row_without
@@ -189,13 +189,21 @@ class Session:
         if not self.question.live:
             return saved_person(self.question, place, dict(self._labels())[place], model)
         found = self.person(state, place)
-        record = found.record(model) | {"controls": [], "today": None, "goal": None}
+        record = found.record(model) | {"controls": [], "today": None, "goal": None, "declared": self._declared(state, place, model)}
         if found.reaches:
             plan = found.plan(model)
             record["controls"] = [control.record() for control in controls_of(found)]
             record["today"] = attempt(found, model, None)
             record["goal"] = place_of(found, plan.values[0]) if plan.optimal and len(plan.values) else None
         return record
+
+    def _declared(self, state: State, place: int, model: str) -> dict[str, Any] | None:
+        """Return the row of a person under the declared rules, where these were edited and it is known."""
+        found = self._start_found()
+        at = self._known(found, model).at[place]
+        if not self.specs.edited(state) or found.best is None or at < 0:
+            return None
+        return row_record(found.best, found.best.rows[model].index[at], model)
 
     def points(self, state: State, record: dict[str, Any]) -> dict[str, Any]:
         """Return some points of a person: of one cell of their table, if one is named."""
@@ -278,13 +286,14 @@ class Session:
                 tell({**try_person(lambda: self.person_record(state, opened[0], model)), "who": opened[0]})
 
         self._go_on(stop)
+        if self.question.live:
+            im = self.specs.model(state)
+            tell({"kind": "model", "key": model_key(im), "edited": self.specs.edited(state), "warnings": [str(w) for w in im.warnings]})
         if who is not None:
             tell(try_person(lambda: self.person_record(state, who, model)))
         if pin is not None and pin != who:
             tell({**try_person(lambda: self._pinned(state, who, pin, model)), "kind": "pin"})
         if self.question.live:
-            im = self.specs.model(state)
-            tell({"kind": "model", "key": model_key(im), "edited": self.specs.edited(state), "warnings": [str(w) for w in im.warnings]})
             try:
                 self._everyone(im, state, whole, stop, tell_of)
                 self._rules(state, opened[0], model, stop, tell)

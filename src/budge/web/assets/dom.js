@@ -71,6 +71,14 @@ export function picture(text) {
   return document.importNode(root, true);
 }
 
+/** A table that scrolls by itself where it is too wide. */
+export function table(heads, rows, id = null) {
+  const head = heads.map((t, i) => (t ? el("th", { scope: "col", class: i ? "num" : null }, t) : el("td", {})));
+  return el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, el("table", { class: "pts", id }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)));
+}
+
+export const row = (head, ...cells) => el("tr", {}, el("th", { scope: "row" }, head), ...cells.map((c) => el("td", { class: "num" }, c)));
+
 /** Moves the focus through some elements by arrows, Home and End; `choose` gets the new one. */
 export function roving(event, items, choose) {
   const at = items.indexOf(document.activeElement);

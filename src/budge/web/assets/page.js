@@ -32,8 +32,8 @@ const page = {
     return this.follow(before);
   },
   reset() { return this.go({ off: [], features: {}, tau: null, base: "", at: null, cell: "" }); },
-  /** Asks for and draws what the change of state calls for. */
-  async follow(before) {
+  /** Asks for and draws what the change of state calls for; `restored`: the state comes from the address. */
+  async follow(before, restored = false) {
     const { state } = this;
     try {
       if (before.run !== state.run) return void (await begin());
@@ -43,8 +43,10 @@ const page = {
       show();
       if (differs(before, state, LISTED).length) await this.people.load();
       this.people.mark();
-      if (differs(before, state, LOOKED).length) { clearAlert(); await look(); } else if (differs(before, state, ["at"]).length) await this.person.attempt(state.at);
-      if (before.cell !== state.cell && this.person.points && state.cell !== this.person.cell) this.person.cell = state.cell;
+      if (differs(before, state, LOOKED).length) { clearAlert(); await look(); } else {
+        if (before.cell !== state.cell) await this.person.list(state.cell, !restored);
+        if (differs(before, this.state, ["at"]).length) await this.person.attempt(this.state.at);
+      }
       if (before.view !== state.view) await redraw();
       return [];
     } catch (error) {
@@ -56,7 +58,9 @@ const page = {
   fail(error) {
     if (error.name === "AbortError" || error.status === 409) return;
     if (error.problems?.length) return alert_("", error.problems);
-    alert_(error instanceof TypeError ? "The page does not answer. Is budge serve still running?" : visible(error.message ?? "Something failed."));
+    const gone = error instanceof TypeError && /fetch|network/i.test(error.message);
+    if (!gone) console.error(error);
+    alert_(gone ? "The page does not answer. Is budge serve still running?" : `Something failed: ${visible(error.message ?? error)}`);
   },
 };
 
@@ -181,7 +185,7 @@ function bind() {
   $("run").addEventListener("change", () => page.go({ run: Number($("run").value), off: [], features: {}, tau: null, base: "", at: null, cell: "", pin: "", other: "" }));
   $("model").addEventListener("change", () => page.go({ model: $("model").value, at: null, cell: "", other: "" }));
   $("copy").addEventListener("click", async () => { await navigator.clipboard.writeText(link()).then(() => { $("copy").textContent = "Copied"; }, () => alert_(`Copy this address: ${link()}`)); setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000); });
-  addEventListener("popstate", () => { const before = page.state; page.state = read(); page.follow(before).then((problems) => problems?.length && alert_("", problems)); if (before.cell !== page.state.cell && page.person.record) page.person.pick(page.state.cell, false); });
+  addEventListener("popstate", () => { const before = page.state; page.state = read(); page.follow(before, true).then((problems) => problems?.length && alert_("", problems)); });
   document.addEventListener("keydown", (event) => {
     if (event.target.matches?.("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") { event.preventDefault(); $("find").focus(); }

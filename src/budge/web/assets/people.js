@@ -50,7 +50,7 @@ export class People {
   item(row) {
     const { page } = this, moved = row.now !== undefined && row.category_now !== "wait" && rho(row.now) !== rho(row.rho);
     const n = moved ? row.n_now : row.n;
-    const each = row.each ? Object.entries(row.each).filter(([m]) => m !== page.model).slice(0, 2).map(([m, v]) => `${visible(m)} ${rho(v)}`) : [];
+    const each = row.each ? Object.entries(row.each).filter(([m, v]) => m !== page.model && v !== null).slice(0, 2).map(([m, v]) => `${visible(m)} ${rho(v)}`) : [];
     return el("li", { role: "option", tabindex: -1, data: { who: who(row), place: row.place, rho: row.rho, category: row.category }, on: { click: () => page.go({ p: who(row), view: "", at: null, cell: "" }) } },
       mark(row.category),
       el("span", { class: "who" }, visible(row.label), el("small", {}, [...row.facts.map(visible), ...each].join(" · ") || words(page.tau)[row.category])),

@@ -1,6 +1,6 @@
 // One person: a sentence, the table of what decides, what can be tried, and the points. Everything is computed by the server.
 
-import { $, button, count, el, problemLines, rho, svg, visible } from "./dom.js";
+import { $, button, count, el, problemLines, rho, row, svg, table, visible } from "./dom.js";
 import { post } from "./api.js";
 
 export class PersonView {
@@ -33,7 +33,7 @@ export class PersonView {
     );
     if (!record.points) return;
     this.drawPoints();
-    if (page.state.cell) this.pick(page.state.cell, false);
+    if (page.state.cell) this.list(page.state.cell).catch((error) => page.fail(error));
     this.result(record.today);
     if (page.state.at) this.attempt(page.state.at);
   }
@@ -45,8 +45,8 @@ export class PersonView {
 
   /** What was edited, and the way back. */
   edited() {
-    const { page } = this;
-    return page.edits.length ? el("div", { class: "edited", id: "edited" }, el("span", {}, `Edited: ${visible(page.edits.join("; "))}.`), button("Back to the declared rules", () => page.reset(), { id: "reset" })) : "";
+    const { page } = this, was = this.record.declared, before = was ? ` As declared: ${count(was.hits)} of ${count(was.n)} ${was.method === "exact" ? "points" : "draws"} (ρ ${rho(was.rho)}).` : "";
+    return page.edits.length ? el("div", { class: "edited", id: "edited" }, el("span", {}, `Edited: ${visible(page.edits.join("; "))}.${before}`), button("Back to the declared rules", () => page.reset(), { id: "reset" })) : "";
   }
 
   pin(record) {
@@ -54,8 +54,8 @@ export class PersonView {
     const mine = this.record, line = (one) => { const row = one.models[mine.model]; return `ρ ${rho(row?.rho)}, ${count(row?.hits ?? 0)} of ${count(row?.n ?? 0)}`; };
     const side = (title, one) => el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, [...one.facts.map(visible), line(one)].join(" · ")), el("p", {}, visible(one.say.join(" "))));
     this.pinBox.replaceChildren(el("div", { class: "pins" }, side(`Person ${visible(mine.label)}`, mine), side(`Pinned: person ${visible(record.label)}`, record)),
-      record.differs.length ? el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "In what the two differ" }, el("table", { class: "pts", id: "differs" }, el("thead", {}, el("tr", {}, ...["Differs in", visible(mine.label), visible(record.label), ""].map((t) => (t ? el("th", { scope: "col" }, t) : el("td", {}))))),
-        el("tbody", {}, ...record.differs.map((d) => el("tr", {}, el("th", { scope: "row" }, visible(d.feature)), el("td", {}, visible(d.mine)), el("td", {}, visible(d.other)), el("td", { class: "hint" }, d.moves ? "can change" : "")))))) : "",
+      record.differs.length ? el("details", { id: "differs" }, el("summary", {}, `Differs in ${count(record.differs.length)} features, of which ${count(record.differs.filter((d) => d.moves).length)} can change`),
+        table(["Feature", visible(mine.label), visible(record.label), "Can change"], record.differs.map((d) => row(visible(d.feature), visible(d.mine), visible(d.other), d.moves ? "yes" : "no")))) : "",
       button("Unpin", () => this.page.go({ pin: "" }), { id: "unpin" }));
   }
 
@@ -77,20 +77,20 @@ export class PersonView {
   cell(cell) {
     const span = { colspan: cell.across > 1 ? cell.across : null, rowspan: cell.down > 1 ? cell.down : null, scope: cell.scope || null };
     if (!cell.key) return el(cell.tag, { class: cell.cls, ...span }, visible(cell.text));
-    const pick = button([visible(cell.text), cell.small ? el("small", {}, cell.small) : null], () => this.pick(cell.key), { class: cell.cls, data: { cell: cell.key }, "aria-pressed": "false", "aria-label": `${visible(cell.title)}${cell.small ? `, ${cell.small}` : ""}` });
+    const pick = button([visible(cell.text), cell.small ? el("small", {}, cell.small) : null], () => this.page.go({ cell: this.page.state.cell === cell.key ? "" : cell.key }, false), { class: cell.cls, data: { cell: cell.key }, "aria-pressed": "false", "aria-label": `${visible(cell.title)}${cell.small ? `, ${cell.small}` : ""}` });
     return el("td", span, pick);
   }
 
-  /** Lists the points of a cell, and tries the best of them; the cell that is chosen already is left. */
-  async pick(cell, chosen = true) {
-    const next = chosen && this.page.state.cell === cell ? "" : cell;
+  /** Lists the points of a cell (of all, where none is named); `best`: tries the one nearest to the target. */
+  async list(cell, best = false) {
+    if (!this.record?.points) return;
     let found;
-    try { found = await this.ask("points", { cell: next }); } catch (error) { return chosen ? this.page.fail(error) : this.page.go({ cell: "" }, false); }
+    try { found = await this.ask("points", { cell }); } catch (error) { if (error.status !== 400) throw error; return this.page.go({ cell: "" }, false); }
     if (!found) return;
     this.points = found;
-    for (const own of document.querySelectorAll("[data-cell]")) own.setAttribute("aria-pressed", String(own.dataset.cell === next));
-    if (chosen) this.page.go({ cell: next, at: next ? found.at : this.page.state.at }, false);
+    for (const own of document.querySelectorAll("[data-cell]")) own.setAttribute("aria-pressed", String(own.dataset.cell === cell));
     this.drawPoints();
+    if (best && cell && found.at) await this.page.go({ at: found.at }, false);
   }
 
   // -- trying a change ---------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ export class PersonView {
     const rows = points.rows.map((row) => el("tr", { class: row.hit ? "hit" : null }, el("td", { class: "num" }, row.output === null ? "no answer" : visible(row.output)), el("td", {}, row.hit ? "yes" : "no"), row.weight === undefined ? null : el("td", { class: "num" }, rho(row.weight)), ...row.cells.map(([text, moved]) => el("td", { class: moved ? "moved" : "same" }, visible(text)))));
     const heads = ["Output", `Leads to ${visible(page.start.words.aim)}`, ...(points.rows[0]?.weight === undefined ? [] : ["Weight"]), ...points.columns.map(visible)];
     const left = points.listed - points.rows.length;
-    this.pointBox.replaceChildren(el("h2", {}, `${points.drawn ? "Draws" : "Points"} `, el("span", { class: "hint", id: "points-note", data: { listed: points.listed, hits: points.hits } }, head), " ", page.state.cell ? button("Show all", () => this.pick(page.state.cell), { id: "show-all" }) : ""),
+    this.pointBox.replaceChildren(el("h2", {}, `${points.drawn ? "Draws" : "Points"} `, el("span", { class: "hint", id: "points-note", data: { listed: points.listed, hits: points.hits } }, head), " ", page.state.cell ? button("Show all", () => page.go({ cell: "" }, false), { id: "show-all" }) : ""),
       el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table of ${kind}` }, el("table", { class: "pts" }, el("thead", {}, el("tr", {}, ...heads.map((t, i) => el("th", { scope: "col", class: i ? null : "num" }, t)))), el("tbody", {}, ...rows))),
       left > 0 ? button(`and ${count(left)} more`, () => this.more(), { id: "points-more" }) : "");
   }

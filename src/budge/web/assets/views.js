@@ -1,10 +1,7 @@
 // Everyone, models side by side, runs side by side: drawn when their tab is open.
 
-import { $, button, count, el, picture, rho, visible, words } from "./dom.js";
+import { $, button, count, el, picture, rho, row, table, visible, words } from "./dom.js";
 import { post } from "./api.js";
-
-const table = (id, heads, rows) => el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table" }, el("table", { class: "pts", id }, el("thead", {}, el("tr", {}, ...heads.map((t) => (t ? el("th", { scope: "col" }, t) : el("td", {}))))), el("tbody", {}, ...rows)));
-const row = (head, ...cells) => el("tr", {}, el("th", { scope: "row" }, head), ...cells.map((c) => el("td", { class: "num" }, c)));
 
 /** Everyone as marks, the sentences of the summary, what an edit changed, and verdicts by group. */
 export async function drawEveryone(page) {
@@ -15,9 +12,9 @@ export async function drawEveryone(page) {
   const by = el("select", { id: "by", on: { change: async () => figure.replaceChildren(by.value ? picture((await post("figure", { ...page.request(), figure: "verdicts", by: by.value })).svg) : "") } }, el("option", { value: "" }, "choose a column"), ...groups.map((g) => el("option", { value: g }, visible(g))));
   const { before } = now;
   $("everyone-panel").replaceChildren(el("h1", { id: "headline" }, visible(found.headline)), ...found.lede.map((line) => el("p", {}, visible(line))),
-    ...["screen", "phone"].map((medium) => (found.strips[medium] ? el("div", { class: `strip ${medium}` }, picture(found.strips[medium])) : "")), el("p", { class: "hint" }, visible(found.caption)),
+    ...["paper", "phone"].map((medium) => (found.strips[medium] ? el("figure", { class: `strip ${medium}` }, picture(found.strips[medium])) : "")), el("p", { class: "hint" }, visible(found.caption)),
     before ? el("section", { id: "changes" }, el("h2", {}, "What the edits change"), el("p", { id: "means", data: { before: before.mean_rho, after: now.mean_rho } }, `Mean ρ ${rho(before.mean_rho)} → ${rho(now.mean_rho)}.`),
-      before.changed.length ? table("changed", ["Declared", "Edited", "People"], before.changed.map((c) => el("tr", {}, el("th", { scope: "row" }, named[c.from]), el("td", {}, named[c.to]), el("td", { class: "num" }, count(c.people))))) : el("p", {}, "Nobody changes category.")) : "",
+      before.changed.length ? table(["Declared", "Edited", "People"], before.changed.map((c) => row(named[c.from], named[c.to], count(c.people))), "changed") : el("p", {}, "Nobody changes category.")) : "",
     el("h2", {}, "In words"), el("ul", { id: "sentences" }, ...now.sentences.map((s) => el("li", {}, visible(s)))),
     groups.length && page.start.live ? el("section", {}, el("h2", {}, "By group"), el("label", {}, "Verdicts by ", by), figure) : "");
 }
@@ -28,9 +25,9 @@ export async function drawModels(page) {
   const { found } = await post("figure", { ...page.request(), figure: "models" });
   const open = (pair, i, j) => { const k = pair.counts[i][j]; return k ? button(count(k), () => page.go({ model: pair.first, show: pair.keys[i], other: `${pair.second}:${pair.keys[j]}`, find: "" }), { class: "plain" }) : "0"; };
   $("models-panel").replaceChildren(el("h1", {}, visible(found.heading)),
-    table("each", ["Model", "Own people", visible(found.claim), `Of the ${count(found.people)} whom all judge`, "Mean ρ"], found.rows.map((r) => row(visible(r.model), count(r.people), count(r.harmed), count(r.shared), rho(r.mean)))),
+    table(["Model", "Own people", visible(found.claim), `of the ${count(found.people)} whom all judge`, "Mean ρ"], found.rows.map((r) => row(visible(r.model), count(r.people), count(r.harmed), count(r.shared), rho(r.mean))), "each"),
     ...found.pairs.map((pair) => el("section", { class: "pair" }, el("h2", {}, `${visible(pair.first)} (rows) and ${visible(pair.second)} (columns)`), el("p", { class: "hint" }, visible(pair.sentence)),
-      table("", ["", ...pair.names], pair.names.map((name, i) => row(name, ...pair.names.map((_, j) => open(pair, i, j))))))));
+      table(["", ...pair.names], pair.names.map((name, i) => row(name, ...pair.names.map((_, j) => open(pair, i, j))))))));
 }
 
 /** Two saved runs: what differs between them, how many moved, and who. */
@@ -45,7 +42,7 @@ export async function drawRuns(page) {
   panel.replaceChildren(el("h1", { id: "runs-head", data: { changed: found.changed, both: found.both } }, `${count(found.changed)} of ${count(found.both)} people changed`),
     el("p", {}, el("label", {}, `From this run (${visible(page.model)}) to `, pick), page.start.models.length > 1 || chosen.models.length > 1 ? ` (${visible(other)})` : ""),
     el("p", { class: "hint" }, `${found.differs.length ? `Between them: ${visible(found.differs.join("; "))}.` : "Spec, people, model and design are the same."} Only in this run: ${count(found.only[0])}; only in the other: ${count(found.only[1])}.`),
-    table("run-counts", ["", "This run", "The other"], found.counts.map((c) => row(c.name === "at" ? "at the threshold" : named[c.name], count(c.was), count(c.is)))),
+    table(["", "This run", "The other"], found.counts.map((c) => row(c.name === "at" ? "at the threshold" : named[c.name], count(c.was), count(c.is))), "run-counts"),
     found.rows.length ? el("h2", {}, found.rows.length < found.changed ? `The ${count(found.rows.length)} who changed most` : "Who changed") : "",
-    found.rows.length ? table("run-people", ["Person", "ρ", "Category"], found.rows.map((r) => el("tr", {}, el("th", { scope: "row" }, button(visible(r.label), () => page.go({ p: r.label, view: "", at: null, cell: "" }), { class: "plain" })), el("td", { class: "num" }, `${rho(r.rho[0])} → ${rho(r.rho[1])}`), el("td", {}, r.was === r.is ? named[r.was] : `${named[r.was]} → ${named[r.is]}`)))) : "");
+    found.rows.length ? table(["Person", "ρ", "Category"], found.rows.map((r) => row(button(visible(r.label), () => page.go({ p: r.label, view: "", at: null, cell: "" }), { class: "plain" }), `${rho(r.rho[0])} → ${rho(r.rho[1])}`, r.was === r.is ? named[r.was] : `${named[r.was]} → ${named[r.is]}`)), "run-people") : "");
 }
