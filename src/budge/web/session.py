@@ -295,6 +295,9 @@ class Session:
             tell({**try_person(lambda: self._pinned(state, who, pin, model)), "kind": "pin"})
         if self.question.live:
             try:
+                first = State(self.first, Edits(), self.question.threshold)
+                if state != first and self._start_found().best is None:  # an address may hold edits: what they change is told beside what was declared
+                    self._everyone(self.specs.model(first), first, whole, stop, lambda record: tell(record) if record["kind"] == "progress" else None)
                 self._everyone(im, state, whole, stop, tell_of)
                 self._rules(state, opened[0], model, stop, tell)
             except BudgeError as error:
