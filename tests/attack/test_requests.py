@@ -26,7 +26,7 @@ SPEC = "budge: 1\nfeatures:\n  a: {type: binary}\n"
 STRANGE: list[Any] = [
     None, True, -1, 0, 1, 39, 40, 2**31, 2**63, 2**64, 10**400, -(10**400), 0.5, 1e308, math.nan, math.inf, -math.inf, "", " ", "0", "a", "a" * 3000, "\x00",
     "\ud800", "\u202e", "../../etc/passwd", "<script>", "age > ", "age > 1 and __import__('os')", "9**9**9", "((((((((((", [], [[]], [0] * 5000, {}, {"": ""},
-    {"$float": "nan"}, {"a": {"b": {"c": {}}}}, [None, "x", 1.5], "home", "age", "strict", "rho", "below", "model",
+    {"$float": "nan"}, {"a": {"b": {"c": {}}}}, [None, "x", 1.5], "home", "age", "strict", "rho", "below", "model", "P001", "0-1", ["c0"], "all",
 ]  # fmt: skip
 
 
@@ -34,17 +34,21 @@ def honest(page: Page) -> dict[str, list[dict[str, Any]]]:
     """Return requests as the page makes them, by route."""
     state = page.post("start")["state"]
     years = {"max_increase": 3, "bounds": [0, 20], "direction": "increase", "actionable": True}
-    edited = {**state, "off": [0], "off_effects": [], "features": {"years": years}}
+    edited = {**state, "off": ["c0", "d1"], "features": {"years": years}}
     return {
         "start": [{}],
-        "people": [{"state": s, "find": "age > 30", "verdict": "", "model": "strict", "sort": "rho", "down": True, "offset": 0, "limit": 5,
-                    "other": "kind", "other_verdict": "below"} for s in (state, edited)],
+        "people": [{"state": s, "run": 0, "find": "age > 30", "show": "above", "model": "strict", "offset": 0, "limit": 5,
+                    "other": "kind", "other_show": "above"} for s in (state, edited)],
+        "points": [{"state": s, "who": "P003", "model": "strict", "cell": "", "offset": 0} for s in (state, edited)],
+        "try": [{"state": state, "who": "P003", "model": "strict", "at": [0] * len(page.look(state, who="P003")["person"][0]["controls"])}],
+        "model": [{"state": edited}],
         "spec/text": [{"state": edited, "export": True}, {"state": state}],
         "spec/check": [{"text": SPEC, "kind": "yaml", "deep": False}],
         "spec/apply": [{"text": SPEC, "kind": "yaml"}],
-        "figure": [{"state": state, "figure": "person", "person": 0, "model": "strict"}, {"state": state, "figure": "partition", "model": "kind"},
+        "figure": [{"state": state, "figure": "strip", "model": "strict"}, {"state": state, "figure": "partition", "model": "kind"},
+                   {"state": state, "figure": "models"},
                    {"state": edited, "figure": "verdicts", "by": "home", "model": "kind"}],
-        "look": [{"state": s, "person": 3, "window": "w", "whole": True} for s in (state, edited)],
+        "look": [{"state": s, "who": "P003", "pin": "P001", "window": "w", "whole": True, "pick": False} for s in (state, edited)],
     }  # fmt: skip
 
 

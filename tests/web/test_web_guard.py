@@ -70,7 +70,7 @@ def test_only_the_page_itself_is_answered(page: Page, change: dict[str, str | No
 
 def test_every_api_route_asks_for_the_token(page: Page) -> None:
     headers = {k: v for k, v in GOOD.items() if k != "X-Budge-Token"}
-    for path in ("start", "people", "look", "spec/text", "spec/check", "spec/apply", "report", "figure", "nowhere"):
+    for path in ("start", "people", "look", "points", "try", "model", "runs", "spec/text", "spec/check", "spec/apply", "report", "figure", "nowhere"):
         assert page.client.post(f"/api/{path}", content=b"{}", headers=headers).status_code == 401
         assert page.client.get(f"/api/{path}", headers=GOOD).status_code == 405
     assert page.client.post("/", content=b"{}", headers=GOOD).status_code == 405
@@ -120,24 +120,41 @@ def test_hostile_names_are_text() -> None:
     start = page.post("start")
     assert start["title"] == HOSTILE
     assert start["models"][0]["name"] == "<i>m</i>"
-    answer = page.ask("people", state=start["state"], find="<script>")
+    answer = page.ask("people", state=start["state"], find="<script>", show="all")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["rows"][0]["label"] == HOSTILE
-    found = page.look(start["state"], person=0)
+    found = page.look(start["state"], who=HOSTILE)
     assert found["person"][0]["label"] == HOSTILE
-    picture = page.post("figure", figure="person", state=start["state"], person=0, model="<i>m</i>")["svg"]
+    picture = page.post("figure", figure="strip", state=start["state"], model="<i>m</i>")["strips"]["paper"]
     assert "<script" not in picture
     assert "<b>" not in picture
-    text = page.post("spec/text", state={**start["state"], "off": [0]})["text"]
+    text = page.post("spec/text", state={**start["state"], "off": ["c0"]})["text"]
     assert parse(text, "yaml").name == HOSTILE
 
 
 @pytest.mark.parametrize("body", [b"[]", b"null", b"{", b"\xff\xfe", b'"text"', b"[" * 100_000, b'{"state": 3}', b'{"state": {"off": {}}}'])
 def test_bad_requests_are_problems(page: Page, body: bytes) -> None:
-    for path in ("people", "look", "spec/text"):
+    for path in ("people", "look", "spec/text", "points", "try", "model"):
         answer = page.client.post(f"/api/{path}", content=body, headers=GOOD)
         assert answer.status_code == 400, answer.text
         assert answer.json()["problems"][0]["what"]
+
+
+@pytest.mark.parametrize(
+    ("path", "bad"),
+    [
+        ("look", {"who": 3}), ("look", {"who": "nobody"}), ("look", {"who": "P007", "pin": ["P001"]}), ("look", {"model": "other"}), ("look", {"run": 1}),
+        ("try", {"at": [0]}), ("try", {"at": "0"}), ("try", {"at": [0, 0, 0, 99]}), ("try", {"at": [0, 0, 0, -1]}), ("try", {"at": [0, 0, 0, 0.5]}),
+        ("try", {"at": [0, 0, 0, True]}), ("try", {"who": None}), ("try", {"who": "#99"}), ("points", {"cell": 3}), ("points", {"cell": "x"}),
+        ("points", {"offset": -1}), ("points", {"offset": 1.5}), ("people", {"show": "everybody"}), ("people", {"limit": True}), ("people", {"find": 3}),
+        ("people", {"offset": 10**400}), ("model", {"run": "0"}), ("start", {"run": 2}), ("figure", {"figure": None}),
+    ],
+)  # fmt: skip
+def test_bad_wishes_are_problems(page: Page, path: str, bad: dict[str, Any]) -> None:
+    state = page.post("start")["state"]
+    problem = page.problems(path, **{"state": state, "who": "P007", **bad})[0]
+    assert problem["what"]
+    assert problem["where"]
 
 
 def test_too_much_is_refused(page: Page) -> None:

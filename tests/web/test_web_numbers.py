@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import threading
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,20 @@ pytest.importorskip("httpx", reason="Starlette's test client needs httpx")
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from web_kit import MODELS, Page, drawn, rich, truth_of, world
+from web_kit import MODELS, WORDS, Page, drawn, rich, scored, silent, truth_of, world
 
 import budge
+from budge import constraints
 from budge.errors import BudgeError
+from budge.models import as_predictor
+from budge.report.answer import marks_of
+from budge.report.compared import compared
+from budge.report.figures.strip import CATEGORIES
 from budge.web import make_app, make_question
-from budge.web.desk import Desk
 from budge.web.edits import Edits, model_key
 from budge.web.running import Pace, predictions, running
+from budge.web.session import Session
+from budge.wording import shown
 
 
 @pytest.fixture(scope="module")
@@ -38,73 +45,291 @@ def same(a: Any, b: Any) -> bool:
 
 EDITS: dict[str, tuple[dict[str, Any], Any]] = {
     "as served": ({}, lambda im: im),
-    "constraint off": ({"off": [1]}, lambda im: im.without("savings")),
-    "two off": ({"off": [0, 2]}, lambda im: im.without("ageing").without("owners pay")),
+    "constraint off": ({"off": ["c1"]}, lambda im: im.without("savings")),
+    "two off": ({"off": ["c0", "c2"]}, lambda im: im.without("ageing").without("owners pay")),
+    "direction of a group off": ({"off": ["o1"]}, lambda im: im.without(1).with_constraint(constraints.Thermometer(("ge_1", "ge_5"), name="savings"))),
+    "direction off": ({"off": ["d1"]}, lambda im: im.relax("years", what="direction")),
+    "steps off": ({"off": ["s1"]}, lambda im: im.relax("years", what="steps")),
     "frozen": ({"features": {"balance": {"actionable": False}}}, lambda im: im.freeze("balance")),
     "freed": ({"features": {"age": {"actionable": True, "max_increase": 3, "max_decrease": 0}}}, None),
-    "both ways": ({"features": {"years": {"direction": None}}}, lambda im: im.relax("years", what="direction")),
-    "no steps": ({"features": {"years": {"max_increase": None}}}, lambda im: im.relax("years", what="steps")),
     "bounds": ({"features": {"balance": {"bounds": [0, 3]}}}, lambda im: im.relax("balance", bounds=(0, 3))),
     "threshold": ({"threshold": 0.4}, lambda im: im),
 }
 
 
 @pytest.mark.parametrize("name", EDITS)
-def test_people_and_everybody_are_the_library_s(page: Page, name: str) -> None:
+def test_people_and_everyone_are_the_library_s(page: Page, name: str) -> None:
     X, im = world()
     start = page.post("start")["state"]
     change, edit = EDITS[name]
     state = {**start, **change}
     edited = edit(im) if edit is not None else Edits.read(change).of(im)
-    tau = state["threshold"]
-    truth = truth_of(MODELS, X, edited, target=1, threshold=tau)
-    found = page.look(state, person=7)
-    assert not any("error" in kind for kind in found), found
-    everybody = found["everybody"][-1]
-    assert everybody["whole"]
-    assert everybody["people"] == len(X)
+    truth = truth_of(MODELS, X, edited, target=1, threshold=state["threshold"])
     for model in MODELS:
-        summary = truth.summary(model)
-        told = everybody["models"][model]
+        found = page.look(state, who="P007", model=model)
+        assert not any("error" in kind for kind in found), found
+        everyone = found["everyone"][-1]
+        assert everyone["whole"]
+        assert everyone["people"] == len(X)
+        summary, told = truth.summary(model), everyone["models"][model]
         assert told["verdicts"] == dict(summary.verdicts)
         assert told["mean_rho"] == summary.mean_rho
         assert told["sentences"] == str(summary).split("\n")
-        row = truth.of_model(model).loc[X.index[7]]
-        for column, value in found["person"][0]["models"][model].items():
+        marks = marks_of(truth, model)
+        assert {k: v for k, v in told["counts"].items() if k != "odd"} == {k: marks.count(k) for k in CATEGORIES if marks.count(k)}
+        person, row = found["person"][0], truth.of_model(model).loc["P007"]
+        for column, value in person["models"][model].items():
             if column not in ("p_value", "p_adjusted"):
                 assert same(value, row[column]), (model, column, value, row[column])
-        change_ = truth.change(X.index[7], model=model)
-        witness = found["person"][0]["reach"]["models"][model]["witness"]
-        assert [w["feature"] for w in witness] == change_["feature"].tolist()
-        assert [str(w["to"]) for w in witness] == [str(v) for v in change_["to"]]
-        listed = page.post("people", state=state, model=model, limit=100, sort="place")["rows"]
-        assert [r["label"] for r in listed] == list(X.index)
-        assert all(same(r["rho"], v) for r, v in zip(listed, truth.of_model(model)["rho"]))
-        assert [r["verdict"] for r in listed] == truth.of_model(model)["verdict"].tolist()
+        plan = truth.recourse("P007", model=model)
+        moves = [] if person["least"] is None else [(f, b) for f, _, b in person["least"]["moves"]]
+        assert moves == [(f, shown(b)) for f, b in plan.actions[["feature", "to"]].itertuples(index=False, name=None)]
+        listed = page.post("people", state=state, model=model, show="all", limit=100)["rows"]
+        declared = truth_of(MODELS, X, im, target=1).of_model(model)
+        assert {r["label"] for r in listed} == set(X.index)
+        assert all(same(r["rho"], declared.loc[r["label"], "rho"]) for r in listed)
+        if change:
+            assert all(same(r["now"], truth.of_model(model).loc[r["label"], "rho"]) for r in listed)
 
 
-def test_reach_is_the_enumerated_set(page: Page) -> None:
+def test_the_points_are_the_enumerated_set(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
-    for place in (0, 3, 11):
-        reach = page.look(start, person=place)["person"][0]["reach"]
-        points = im.enumerate(X.iloc[[place]])
-        assert reach["exact"]
-        assert reach["points"] == points.size
-        moved = {m["name"]: m for m in reach["moved"]}
-        truly = {c for c in im.by_name if points.points[c].astype(str).nunique() > 1}
-        assert set(moved) == truly
-        for name, m in moved.items():
-            column = points.points[name]
-            assert m["values"] == column.astype(str).nunique()
-            if name != "home":
-                assert (m["low"], m["high"]) == (column.min(), column.max())
-            assert m["share"] == pytest.approx(float((column != X[name].iloc[place]).mean()), abs=1e-12)
-        outputs = MODELS["strict"](points.points)
-        assert reach["models"]["strict"]["hits"] == int(outputs.sum())
-        assert sum(reach["listed"]["hits"]["strict"]) == int(outputs.sum()) or reach["points"] > 200
-        assert reach["listed"]["distance"] == sorted(reach["listed"]["distance"])
-        assert reach["listed"]["distance"][0] == 0.0
+    for who in ("P000", "P003", "P011"):
+        person = page.look(start, who=who)["person"][0]
+        points = im.enumerate(X.loc[[who]]).points
+        outputs = MODELS["strict"](points)
+        assert (person["points"]["of"], person["points"]["hits"]) == (len(points), int(outputs.sum()))
+        rest = page.post("points", state=start, who=who, offset=12)
+        rows = person["points"]["rows"] + rest["rows"]
+        assert len(rows) == min(len(points), 112)
+        assert sum(row["hit"] for row in rows) == int(outputs.sum()) or len(points) > 112
+        truly = [c for c in im.by_name if points[c].astype(str).nunique() > 1]
+        assert person["points"]["columns"] == truly
+        known = {tuple(map(str, row)) for row in points[truly].itertuples(index=False, name=None)}
+        assert {tuple(text for text, _ in row["cells"]) for row in rows} <= known
+        assert {name for name, _ in person["still"]} == set(X.columns) - set(truly)
+
+
+def test_the_table_of_what_decides_counts_the_points(page: Page) -> None:
+    """Each cell says how many of its points attain the target; its points are listed; the best of them is tried."""
+    start = page.post("start")["state"]
+    for who in ("P007", "P021", "P002"):
+        person = page.look(start, who=who)["person"][0]
+        cells = {cell["key"]: cell for line in person["table"] for cell in line if cell["key"]}
+        total = hits = 0
+        for key, cell in cells.items():
+            inside = page.post("points", state=start, who=who, cell=key)
+            assert cell["title"].startswith(f"{inside['hits']} of {inside['listed']} points")
+            total, hits = total + inside["listed"], hits + inside["hits"]
+            tried = page.post("try", state=start, who=who, at=inside["at"])
+            assert tried["feasible"]
+            assert tried["hit"] == (inside["hits"] > 0)
+        assert (hits, total) == (person["models"]["strict"]["hits"], person["models"]["strict"]["n"])
+    assert page.problems("points", state=start, who="P007", cell="9-9-9-9")
+
+
+@pytest.mark.parametrize("who", ["P000", "P007", "P011", "P030"])
+def test_every_choice_is_a_reachable_point_or_names_its_rule(page: Page, who: str) -> None:
+    """The choices that can be made are exactly the listed points, and the output is the model's own."""
+    X, im = world()
+    start = page.post("start")["state"]
+    person = page.look(start, who=who)["person"][0]
+    points = im.enumerate(X.loc[[who]]).points
+    reached = set()
+    for at in product(*(range(len(c["levels"])) for c in person["controls"])):
+        found = page.post("try", state=start, who=who, at=list(at))
+        if not found["feasible"]:
+            assert found["why"] == ["“owners pay” forbids it: If home == 'own', then balance >= 1."]
+            assert "output" not in found
+            continue
+        levels = {c["name"]: c["levels"][i] for c, i in zip(person["controls"], at)}
+        same_ = points[np.logical_and.reduce([points[n].astype(str) == v for n, v in levels.items() if n in points.columns])]
+        same_ = same_[[_savings(row, levels) for _, row in same_.iterrows()]]
+        assert len(same_) == 1
+        reached.add(same_.index[0])
+        assert found["output"] == str(MODELS["strict"](same_)[0])
+        assert found["hit"] == bool(MODELS["strict"](same_)[0])
+        assert [f for f, _, _ in found["follows"]] == (["age"] if same_["age"].iloc[0] != X.loc[who, "age"] else [])
+        assert all(to == str(same_["age"].iloc[0]) for _, _, to in found["follows"])
+    assert len(reached) == len(points)
+    assert person["today"]["output"] == str(MODELS["strict"](X.loc[[who]])[0])
+
+
+def _savings(row: Any, levels: dict[str, str]) -> bool:
+    on = ", ".join(name for name in ("ge_1", "ge_5") if row[name]) or "none of them"
+    single = {name.removeprefix("savings: "): value for name, value in levels.items() if name.startswith("savings: ")}
+    return levels.get("savings", on) == on and all(str(row[name]) == value for name, value in single.items())
+
+
+def test_outputs_the_cut_and_the_best_one_are_the_model_s() -> None:
+    X, im = world()
+    page = Page(make_app(as_predictor(scored, output="score"), X, im, target="score >= 8", population="all", wording=WORDS, groups=["home"], token="t"))
+    start = page.post("start")
+    assert start["words"] == {"people": "applicants", "target": "approval", "aim": "approval"}
+    truth = truth_of(as_predictor(scored, output="score"), X, im, target="score >= 8")
+    for who in X.index:
+        person = page.look(start["state"], who=who)["person"][0]
+        outputs, row = scored(im.enumerate(X.loc[[who]]).points), truth.table.loc[who]
+        chart = person["chart"]
+        assert sum(chart["hits"]) == (outputs >= 8).sum() == row["hits"]
+        assert sum(chart["misses"]) == (outputs < 8).sum()
+        assert (chart["cut"], chart["needs"], person["best"]) == (8, "at least 8", f"{outputs.max():.3f}")
+        assert person["facts"] == [WORDS["group_labels"]["home"][X.loc[who, "home"]]]
+        assert person["today"]["score"] == scored(X.loc[[who]])[0]
+    tight = im.freeze("balance", "home")
+    page = Page(make_app(as_predictor(scored, output="score"), X, tight, target="score >= 8", population="outside", wording=WORDS, token="t"))
+    state = page.post("start")["state"]
+    truth = truth_of(as_predictor(scored, output="score"), X, tight, target="score >= 8", population="outside")
+    none = truth.table.index[truth.table["extreme"] == "none"]
+    assert len(none) > 3
+    for who in none:
+        person = page.look(state, who=who)["person"][0]
+        outputs = scored(tight.enumerate(X.loc[[who]]).points)
+        count = f"None of the {len(outputs)} reachable points leads to approval." if len(outputs) > 1 else "The only reachable point does not lead to approval."
+        assert person["say"] == [count, f"The best output is {outputs.max():.3f}; approval needs at least 8.", "All points were listed: this is a proof."]
+        cells = [float(cell["text"]) for line in person["table"] or [] for cell in line if cell["key"]]
+        assert not cells or max(cells) == outputs.max()
+
+
+def test_a_label_s_number_is_shown_only_where_it_agrees() -> None:
+    """The probability behind a label is asked for; one that contradicts a label is not shown."""
+    X, im = world()
+
+    class Model:
+        classes_ = (0, 1)
+
+        def __init__(self, cut: float) -> None:
+            self.cut = cut
+
+        def predict_proba(self, table: pd.DataFrame) -> np.ndarray:
+            p = scored(table) / 12
+            return np.column_stack([1 - p, p])
+
+        def predict(self, table: pd.DataFrame) -> np.ndarray:
+            return (scored(table) / 12 > self.cut).astype(int)
+
+    def person(cut: float) -> dict[str, Any]:
+        page = Page(make_app(Model(cut), X, im, target=1, population="all", token="t"))
+        return page.look(page.post("start")["state"], who="P007")["person"][0]
+
+    half = person(0.5)
+    outputs = scored(im.enumerate(X.loc[["P007"]]).points) / 12
+    assert half["chart"]["needs"] == "more than 0.500"
+    assert sum(half["chart"]["hits"]) == (outputs > 0.5).sum() == half["models"]["model"]["hits"]
+    assert half["best"] == f"{outputs.max():.3f}"
+    other = person(0.6)
+    assert other["chart"] is None
+    assert other["today"]["score"] is None
+
+
+def test_unanswered_points_are_told() -> None:
+    X, im = world()
+    options = {"max_unresolved": 1.0}
+    page = Page(make_app(as_predictor(silent, classes=[0, 1]), X, im, target=1, population="all", token="t", **options))
+    state = page.post("start")["state"]
+    truth = truth_of(as_predictor(silent, classes=[0, 1]), X, im, target=1, design=budge.Design(on_invalid="skip", **options))
+    told = page.look(state, who="P007")
+    row = truth.table.loc["P007"]
+    assert row["unresolved"] > 0
+    person = told["person"][0]
+    assert f"{row['unresolved']} have no answer" in " ".join(person["say"])
+    assert not any("proof" in s for s in person["say"])
+    rows = person["points"]["rows"] + page.post("points", state=state, who="P007", offset=12)["rows"]
+    assert sum(r["output"] is None for r in rows) == row["unresolved"]
+    assert told["everyone"][-1]["models"]["model"]["verdicts"] == dict(truth.summary().verdicts)
+
+
+def test_the_list_opens_on_the_harmed_and_stays_in_its_order() -> None:
+    X, im = world()
+    tight = im.freeze("balance", "home")
+    page = Page(make_app(MODELS["strict"], X, tight, target=1, population="all", token="t"))
+    start = page.post("start")["state"]
+    assert page.post("people", state=start)["counts"] == {"wait": 40}
+    picked = page.look(start, pick=True)["person"][0]
+    first = page.post("people", state=start)
+    truth = truth_of(MODELS["strict"], X, tight, target=1)
+    none = truth.table[truth.table["extreme"] == "none"]
+    assert first["show"] == "none"
+    assert first["counts"]["none"] == len(none) > 3
+    assert picked["who"] == picked["label"] == first["rows"][0]["label"]
+    assert {r["label"] for r in first["rows"]} == set(none.index)
+    assert [r["n"] for r in first["rows"]] == sorted(none["n"], reverse=True)
+    edited = {**start, "off": ["s1"]}
+    page.look(edited)
+    then = page.post("people", state=edited)
+    after = truth_of(MODELS["strict"], X, tight.relax("years", what="steps"), target=1).table
+    assert [r["label"] for r in then["rows"]] == [r["label"] for r in first["rows"]]
+    assert [r["now"] for r in then["rows"]] == after.loc[[r["label"] for r in then["rows"]], "rho"].tolist()
+    assert then["counts"] == first["counts"]
+    assert then["now"].get("none", 0) == int((after["extreme"] == "none").sum()) < len(none)
+    above = Page(make_app(MODELS["strict"], X, im, target=1, population="all", claim="above", token="t"))
+    above.look(above.post("start")["state"])
+    worst = above.post("people", state=above.post("start")["state"])
+    assert worst["show"] == "above"
+    assert [r["rho"] for r in worst["rows"]] == sorted((r["rho"] for r in worst["rows"]), reverse=True)
+
+
+def test_no_hit_among_draws_is_not_called_no_way() -> None:
+    X, im = drawn()
+    page = Page(make_app(rich, X, im, target=1, token="t"))
+    state = page.post("start")["state"]
+    page.look(state)
+    found = page.post("people", state=state)
+    assert found["show"] == "nohit"
+    assert "none" not in found["counts"]
+    for row in found["rows"]:
+        said = page.look(state, who=row["label"])["person"][0]["say"]
+        assert said[0].startswith("No hit in 298 draws: ρ is at most 0.0")
+        assert said[1] == "That is no proof that there is no way."
+
+
+def test_each_rule_counts_what_it_alone_holds_back() -> None:
+    X, im = world()
+    tight = im.freeze("balance", "home")
+    page = Page(make_app(MODELS, X, tight, target=1, population="all", token="t"))
+    start = page.post("start")
+    lifted = tight.without(1).with_constraint(constraints.Thermometer(("ge_1", "ge_5"), name="savings"))
+    without = {
+        "c0": tight.without(0), "o1": lifted, "c2": tight.without(2), "d1": tight.relax("years", what="direction"), "s1": tight.relax("years", what="steps")
+    }  # fmt: skip
+    assert [r["id"] for r in start["model"]["rules"] if not r["coding"]] == list(without)
+    declared = truth_of(MODELS, X, tight, target=1)
+    for model in MODELS:
+        stuck = declared.of_model(model).index[declared.of_model(model)["extreme"] == "none"]
+        for state in (start["state"], {**start["state"], "off": ["s1"]}):  # each line counts its rule alone
+            told = {r["id"]: r for r in page.look(state, who="P007", model=model)["rule"]}
+            assert list(told) == list(without)
+            for rule, other in without.items():
+                after = truth_of(MODELS, X, other, target=1).of_model(model)
+                person = after.loc["P007"]
+                assert (told[rule]["person"]["hits"], told[rule]["person"]["n"]) == (person["hits"], person["n"])
+                able = int((after.loc[stuck, "hits"] > 0).sum())
+                assert (told[rule]["people"]["able"], told[rule]["people"]["of"]) == (able, len(stuck))
+                words = " ".join(told[rule]["lines"][1]["text"])
+                assert words == (f"{able} of {len(stuck)} people without a way would have one" if len(stuck) else "nobody is without a way")
+        assert len(stuck) > 0 or model == "kind"
+
+
+def test_two_people_stand_side_by_side(page: Page) -> None:
+    X, _ = world()
+    start = page.post("start")["state"]
+    pinned = page.look(start, who="P007", pin="P003")["pin"][0]
+    assert pinned["label"] == "P003"
+    assert pinned["say"] == page.look(start, who="P003")["person"][0]["say"]
+    assert {d["feature"] for d in pinned["differs"]} == {c for c in X.columns if X.loc["P007", c] != X.loc["P003", c]}
+    assert all(d["mine"] == shown(X.loc["P007", d["feature"]]) and d["other"] == shown(X.loc["P003", d["feature"]]) for d in pinned["differs"])
+    assert "pin" not in page.look(start, who="P007", pin="P007")
+
+
+def test_labels_that_repeat_are_told_apart() -> None:
+    X, im = world()
+    X.index = pd.Index([1, "1", *X.index[2:]], dtype=object)
+    page = Page(make_app(MODELS["strict"], X, im, target=1, population="all", token="t"))
+    start = page.post("start")["state"]
+    rows = [row for row in page.post("people", state=start, show="all", find="1", limit=500)["rows"] if row["label"] == "1"]
+    assert [row.get("who", row["label"]) for row in rows] == ["1", "#1"]
+    assert page.look(start, who="#1")["person"][0]["place"] == 1
 
 
 def test_draws_are_the_audit_s_own() -> None:
@@ -112,14 +337,13 @@ def test_draws_are_the_audit_s_own() -> None:
     page = Page(make_app(rich, X, im, target=1, population="all", token="t", seed=3))
     start = page.post("start")["state"]
     truth = truth_of(rich, X, im, target=1, threshold=0.1, seed=3)
-    found = page.look(start, person=4)
+    found = page.look(start, who="4")
     person, row = found["person"][0], truth.table.iloc[4]
     assert person["models"]["model"]["rho"] == row["rho"]
     assert person["models"]["model"]["low"] == row["low"]
-    assert person["reach"]["models"]["model"]["hits"] == row["hits"]
-    assert person["reach"]["points"] == row["n"]
-    assert not person["reach"]["exact"]
-    assert found["everybody"][-1]["models"]["model"]["mean_rho"] == truth.summary().mean_rho
+    assert (person["points"]["hits"], person["points"]["of"]) == (row["hits"], row["n"])
+    assert person["points"]["drawn"]
+    assert found["everyone"][-1]["models"]["model"]["mean_rho"] == truth.summary().mean_rho
 
 
 def test_a_running_audit_ends_as_the_library_s_and_is_sound_before() -> None:
@@ -161,7 +385,8 @@ def test_a_person_who_has_the_target_already_is_shown(page: Page) -> None:
     outside = Page(make_app(MODELS, X, im, target=1, token="t"))  # those outside the target, unless told otherwise
     start = outside.post("start")
     assert start["population"] == "outside the target"
-    person = outside.look(start["state"], person=inside)["person"][0]
+    person = outside.look(start["state"], who=X.index[inside], model="kind")["person"][0]
+    assert person["say"][0] == "Has the target today."
     row = truth_of(MODELS, X.iloc[[inside]], im).of_model("kind").iloc[0]
     assert person["models"]["kind"]["rho"] == row["rho"]
     assert person["models"]["kind"]["exactness"] == row["exactness"]
@@ -180,31 +405,32 @@ def test_a_subsample_is_the_audit_of_those_people() -> None:
 def test_comparison_of_models_counts_people(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
-    pair = page.look(start)["everybody"][-1]["pairs"][0]
+    page.look(start)
+    found = page.post("figure", state=start, figure="models")["found"]
     truth = truth_of(MODELS, X, im, target=1)
-    one, two = truth.of_model(pair["a"]), truth.of_model(pair["b"])
-    crossed = pd.crosstab(one["verdict"], two["verdict"])
-    assert {(c["a"], c["b"]): c["people"] for c in pair["counts"]} == {k: v for k, v in crossed.stack().items() if v}
-    assert pair["mean_gap"] == pytest.approx(float((two["rho"] - one["rho"]).mean()), abs=1e-12)
-    some = page.post("people", state=start, model="strict", verdict="below", other="kind", other_verdict="above", limit=100)
-    assert some["listed"] == int(((one["verdict"] == "below") & (two["verdict"] == "above")).sum())
+    assert found == json.loads(json.dumps(compared(truth, budge.Wording())))
+    pair = found["pairs"][0]
+    for i, one in enumerate(pair["keys"]):
+        for j, two in enumerate(pair["keys"]):
+            listed = page.post("people", state=start, model=pair["first"], show=one, other=pair["second"], other_show=two)
+            assert listed["listed"] == pair["counts"][i][j]
 
 
-def test_people_are_found_filtered_and_sorted(page: Page) -> None:
+def test_people_are_found_and_filtered(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
     page.look(start)
     truth = truth_of(MODELS, X, im, target=1).of_model("strict")
-    young = page.post("people", state=start, model="strict", find="age < 30 and home == 'rent'", limit=100)
-    assert [r["label"] for r in young["rows"]] == X.index[(X["age"] < 30) & (X["home"] == "rent")].tolist()
-    assert [r["label"] for r in page.post("people", state=start, find="p01")["rows"]] == [f"P01{k}" for k in range(10)]
-    ranked = page.post("people", state=start, model="strict", sort="rho", down=True, limit=100)["rows"]
-    assert [r["rho"] for r in ranked] == sorted(truth["rho"], reverse=True)
-    below = page.post("people", state=start, model="strict", verdict="below", limit=5, offset=5)
-    assert [r["label"] for r in below["rows"]] == truth.index[truth["verdict"] == "below"][5:10].tolist()
-    assert below["counts"] == {str(k): int(v) for k, v in truth["verdict"].value_counts().items()}
+    young = page.post("people", state=start, model="strict", find="age < 30 and home == 'rent'", show="all")
+    assert {r["label"] for r in young["rows"]} == set(X.index[(X["age"] < 30) & (X["home"] == "rent")])
+    assert {r["label"] for r in page.post("people", state=start, find="p01", show="all")["rows"]} == {f"P01{k}" for k in range(10)}
+    ranked = page.post("people", state=start, model="strict", show="all")["rows"]
+    assert [r["rho"] for r in ranked] == sorted(truth["rho"])
+    below = page.post("people", state=start, model="strict", show="below", limit=3, offset=2)
+    assert below["listed"] == int((truth["verdict"] == "below").sum())
+    assert [r["rho"] for r in below["rows"]] == sorted(truth["rho"][truth["verdict"] == "below"])[2:5]
     wrong = page.post("people", state=start, find="agee < 30")
-    assert wrong["found"] == 0
+    assert wrong["listed"] == 0
     assert "did you mean 'age'" in wrong["note"]
 
 
@@ -212,14 +438,15 @@ def test_what_changed_is_told_beside_what_was(page: Page) -> None:
     X, im = world()
     start = page.post("start")["state"]
     page.look(start)
-    told = page.look({**start, "off": [1]})["everybody"][-1]["models"]["strict"]
-    before = truth_of(MODELS, X, im, target=1).of_model("strict")
-    after = truth_of(MODELS, X, im.without("savings"), target=1).of_model("strict")
-    assert told["before"]["mean_rho"] == pytest.approx(float(before["rho"].mean()), abs=0)
-    moved = sum(c["people"] for c in told["before"]["changed"])
-    assert moved == int((before["verdict"] != after["verdict"]).sum()) > 0
-    row = page.post("people", state={**start, "off": [1]}, model="strict", limit=100)["rows"][3]
-    assert row["was"] == before["rho"].iloc[3]
+    found = page.look({**start, "off": ["c1"]}, who="P007")
+    told = found["everyone"][-1]["models"]["strict"]
+    before, after = (truth_of(MODELS, X, own, target=1) for own in (im, im.without("savings")))
+    assert told["before"]["mean_rho"] == before.summary("strict").mean_rho
+    marks = [np.array(CATEGORIES)[marks_of(own, "strict").category] for own in (before, after)]
+    assert sum(c["people"] for c in told["before"]["changed"]) == int((marks[0] != marks[1]).sum()) > 0
+    person = found["person"][0]
+    assert person["declared"]["rho"] == before.of_model("strict").loc["P007", "rho"]
+    assert found["model"][0]["edited"] == ["'savings' off"]
 
 
 def test_an_edit_that_breaks_people_says_who(page: Page) -> None:
@@ -228,10 +455,12 @@ def test_an_edit_that_breaks_people_says_who(page: Page) -> None:
     state = {**start, "features": {"balance": {"bounds": [0, 2]}}}
     out = X.index[X["balance"] > 2]
     assert len(out) > 0
-    found = page.look(state, person=int(np.flatnonzero(X["balance"] > 2)[0]))
+    found = page.look(state, who=out[0])
     assert found["person"][0]["status"] == "invalid_start"
     assert "balance" in found["person"][0]["broken"][0]["where"] + found["person"][0]["broken"][0]["what"]
-    assert found["everybody"][-1]["models"]["strict"]["verdicts"]["invalid_start"] == len(out)
+    assert found["everyone"][-1]["models"]["strict"]["counts"]["odd"] == len(out)
+    assert page.problems("try", state=state, who=out[0], at=[])
+    assert page.problems("points", state=state, who=out[0])
 
 
 @settings(max_examples=60, deadline=None)
@@ -250,7 +479,7 @@ def test_edits_are_the_library_s_edits(data: st.DataObject) -> None:
         truth = truth.without(c)
     truth = truth.freeze(*frozen) if frozen else truth
     truth = truth.relax("years", what="direction") if free else truth
-    edited = Edits.read({"off": off, "features": features}).of(im)
+    edited = Edits.read({"off": [f"c{i}" for i in off], "features": features}).of(im)
     assert edited == truth
     assert model_key(edited) == model_key(truth)
 
@@ -258,7 +487,7 @@ def test_edits_are_the_library_s_edits(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        {"off": [9]}, {"off": "all"}, {"off": [-1]}, {"off": [True]}, {"features": {"agee": {"actionable": True}}}, {"features": []},
+        {"off": ["c9"]}, {"off": "all"}, {"off": [-1]}, {"off": [True]}, {"off": ["d0"]}, {"off": ["x1"]}, {"off": ["c0"] * 2000}, {"features": {"agee": {"actionable": True}}}, {"features": []},
         {"features": {"years": {"type": "real"}}}, {"features": {"years": {"max_increase": "2"}}}, {"features": {"years": {"max_increase": -1}}},
         {"features": {"balance": {"bounds": [4, 0]}}}, {"features": {"balance": {"bounds": [0]}}}, {"features": {"years": {"direction": "up"}}},
         {"threshold": 0}, {"threshold": "0.1"}, {"base": "nowhere"}, {"base": 3}, {"features": {"years": {"actionable": "yes"}}},
@@ -281,15 +510,15 @@ def test_a_newer_wish_stops_the_older_one() -> None:
             assert waiting.wait(20)
         return MODELS["strict"](table)
 
-    desk = Desk(make_question(slow, X, im, target=1))
-    state = desk.state(desk.start()["state"])
+    desk = Session(make_question(slow, X, im, target=1))
+    state = desk.specs.state(desk.start()["state"])
     told: list[dict[str, Any]] = []
     ended: list[str] = []
 
     def work(stop: threading.Event) -> None:
         held.on = True
         try:
-            desk.look(state, None, whole=None, stop=stop, tell=told.append)
+            desk.look(state, stop=stop, tell=told.append)
             ended.append("done")
         except Exception as error:
             ended.append(type(error).__name__)
@@ -308,7 +537,7 @@ def test_a_newer_wish_stops_the_older_one() -> None:
         waiting.set()
         thread.join(20)
     assert ended == ["SupersededError"]
-    assert not any(t["kind"] == "everybody" and t["whole"] for t in told)
+    assert not any(t["kind"] == "everyone" and t["whole"] for t in told)
 
 
 def test_many_at_once_get_their_own_answers(page: Page) -> None:
@@ -318,7 +547,7 @@ def test_many_at_once_get_their_own_answers(page: Page) -> None:
     found: dict[int, Any] = {}
 
     def work(k: int) -> None:
-        answer = Page(page.app).ask("look", state={**start, "off": [k]}, person=None, window=f"w{k}")
+        answer = Page(page.app).ask("look", state={**start, "off": [f"c{k}"]}, window=f"w{k}")
         found[k] = answer.text.splitlines()
 
     threads = [threading.Thread(target=work, args=(k,)) for k in range(3)]
@@ -327,23 +556,23 @@ def test_many_at_once_get_their_own_answers(page: Page) -> None:
     for t in threads:
         t.join(60)
     for k in range(3):
-        last = [json.loads(line) for line in found[k] if '"everybody"' in line][-1]
+        last = [json.loads(line) for line in found[k] if '"everyone"' in line][-1]
         assert last["models"]["strict"]["mean_rho"] == truth[k]
 
 
 def test_a_slow_model_is_asked_about_all_only_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
-    from budge.web import desk as module
+    from budge.web import session as module
 
     X, im = world()
     monkeypatch.setattr(module, "PATIENCE", 0.0)
     monkeypatch.setattr(module, "FEWEST", 1)
     page = Page(make_app(MODELS["strict"], X, im, target=1, population="all"))
     start = page.post("start")["state"]
-    some = page.look(start)["everybody"][-1]
+    some = page.look(start)["everyone"][-1]
     assert not some["whole"]
     assert some["stopped"]
     assert some["people"] < some["of"] == len(X)
-    assert page.look(start, whole=True)["everybody"][-1]["whole"]
+    assert page.look(start, whole=True)["everyone"][-1]["whole"]
 
 
 def test_a_model_that_fails_is_an_answer_not_a_crash() -> None:
@@ -358,11 +587,11 @@ def test_a_model_that_fails_is_an_answer_not_a_crash() -> None:
     page = Page(make_app(moody, X, im, target=1, population="all"))
     start = page.post("start")["state"]
     fails["on"] = True
-    found = page.look(start, person=0)
+    found = page.look(start, who="P000")
     assert found["person_error"][0]["problems"][0]["what"]
-    assert "error" in found or "everybody_error" in found
+    assert "error" in found or "everyone_error" in found
     fails["on"] = False
-    assert page.look(start, person=0)["everybody"][-1]["whole"]
+    assert page.look(start, who="P000")["everyone"][-1]["whole"]
 
 
 def test_wrong_questions_are_refused_at_once() -> None:
@@ -384,18 +613,17 @@ def test_those_outside_the_target_are_counted_model_by_model() -> None:
     assert start["chosen"] == own
     assert len(set(own.values())) == 2  # else nothing is tried here
     assert start["population"] == "outside the target"
-    assert X.index[start["first"]] == truth.of_model("strict").index[0]
     inside = len(X) - own["kind"]
-    early = page.post("people", state=start["state"], model="kind")["counts"]
-    assert early == {"not computed": own["kind"], "already in the target": inside}
-    found = page.look(start["state"], person=start["first"])["everybody"][-1]
+    assert page.post("people", state=start["state"], model="kind")["counts"] == {"wait": own["kind"], "has": inside}
+    found = page.look(start["state"])["everyone"][-1]
     assert {name: found["models"][name]["people"] for name in MODELS} == own
-    assert found["pairs"][0]["people"] == len(set(truth.of_model("strict").index) & set(truth.of_model("kind").index))
+    both = len(set(truth.of_model("strict").index) & set(truth.of_model("kind").index))
+    assert page.post("figure", state=start["state"], figure="models")["found"]["people"] == both
     late = page.post("people", state=start["state"], model="kind")["counts"]
-    assert late.pop("already in the target") == inside
+    assert late.pop("has") == inside
     assert sum(late.values()) == own["kind"]
     young = (X["age"] < 40).to_numpy()
     some = Page(make_app(MODELS, X, im, target=1, population=young, token="t"))
     begin = some.post("start")
     assert begin["chosen"] == dict.fromkeys(MODELS, int(young.sum()))
-    assert some.post("people", state=begin["state"], model="kind")["counts"]["not chosen"] == int((~young).sum())
+    assert some.post("people", state=begin["state"], model="kind")["counts"]["out"] == int((~young).sum())

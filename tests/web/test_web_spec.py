@@ -65,7 +65,7 @@ def test_applied_and_exported_specs_are_equal(page: Page) -> None:
     start = page.post("start")["state"]
     text = to_text(im.freeze("balance"))
     base = page.post("spec/apply", text=text)["base"]
-    state = {**start, "base": base, "off": [0], "features": {"years": {"max_increase": 5}}}
+    state = {**start, "base": base, "off": ["c0"], "features": {"years": {"max_increase": 5}}}
     exported = page.post("spec/text", state=state)["text"]
     edited = im.freeze("balance").without("ageing")
     edited = budge.InteractionModel(
@@ -73,7 +73,8 @@ def test_applied_and_exported_specs_are_equal(page: Page) -> None:
     )
     assert parse(exported, "yaml") == edited
     truth = truth_of(MODELS, X, edited, target=1).summary("strict")
-    assert page.look(state)["everybody"][-1]["models"]["strict"]["mean_rho"] == truth.mean_rho
+    assert page.look(state)["everyone"][-1]["models"]["strict"]["mean_rho"] == truth.mean_rho
+    assert [r["id"] for r in page.post("model", state=state)["model"]["rules"]] == ["c0", "o1", "c2", "d1", "s1", "c1"]
 
 
 def test_the_deep_check_is_the_library_s(page: Page) -> None:
@@ -99,12 +100,12 @@ def test_json_and_toml_are_read_too(page: Page) -> None:
 
 def test_the_report_is_the_edited_model_s(page: Page) -> None:
     start = page.post("start")["state"]
-    answer = page.ask("report", state={**start, "off": [1]})
+    answer = page.ask("report", state={**start, "off": ["c1"]})
     assert answer.status_code == 200, answer.text
     assert answer.text.lower().startswith("<!doctype html>")
     _, im = world()
     assert im.without("savings").digest in answer.text
-    assert "Edited on the page: constraint &#39;savings&#39; off." in answer.text
+    assert "Edited on the page: &#39;savings&#39; off." in answer.text
     assert "These are not the verdicts of the audit that was planned." in answer.text
 
 
@@ -120,10 +121,10 @@ def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
     edited = page.ask("report", state=higher).text
     assert "It was declared before" not in edited
     assert "<title>Responsiveness: loans (edited on the page: τ 0.1 → 0.5)</title>" in edited
-    assert not any("Declared as harm" in s for s in page.look(higher)["everybody"][-1]["models"]["strict"]["sentences"])
+    assert not any("Declared as harm" in s for s in page.look(higher)["everyone"][-1]["models"]["strict"]["sentences"])
     assert page.post("spec/text", state=higher, export=True)["text"] == page.post("spec/text", state=start)["text"]
-    both = {**higher, "off": [2], "features": {"years": {"max_increase": 4}}}
-    assert "Edited on the page: constraint &#39;owners pay&#39; off; &#39;years&#39;: max_increase 2 → 4; τ 0.1 → 0.5." in page.ask("report", state=both).text
+    both = {**higher, "off": ["c2"], "features": {"years": {"max_increase": 4}}}
+    assert "Edited on the page: &#39;owners pay&#39; off; &#39;years&#39;: max_increase 2 → 4; τ 0.1 → 0.5." in page.ask("report", state=both).text
     exported = parse(page.post("spec/text", state=both, export=True)["text"], "yaml")
     assert exported.name == "loans (edited)"
     text = "# mine\n" + to_text(im.freeze("balance"))
@@ -134,21 +135,24 @@ def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
     assert "Edited on the page: another text of the spec." in page.ask("report", state=other).text
 
 
-@pytest.mark.parametrize("wish", [{"figure": "partition"}, {"figure": "person", "person": 3}, {"figure": "verdicts", "by": "home"}])
+@pytest.mark.parametrize("wish", [{"figure": "partition"}, {"figure": "strip"}, {"figure": "verdicts", "by": "home"}])
 def test_figures_are_the_library_s(page: Page, wish: dict[str, Any]) -> None:
     from budge.report import figures
+    from budge.report.answer import answer
 
     X, im = world()
     start = page.post("start")["state"]
-    found = page.post("figure", state=start, model="strict", **wish)["svg"]
+    found = page.post("figure", state=start, model="strict", **wish)
     result = truth_of(MODELS, X, im, target=1)
-    truth = {
-        "partition": lambda: figures.partition(im),
-        "person": lambda: figures.person(truth_of(MODELS, X.iloc[[3]], im, target=1), X.index[3], model="strict"),
-        "verdicts": lambda: figures.verdicts(result, by="home", model="strict"),
-    }[wish["figure"]]()
-    assert found == truth.svg()
+    if wish["figure"] == "strip":
+        made = answer(result, "strict", budge.Wording())
+        assert (found["headline"], found["lede"], found["caption"]) == (made.headline, made.lede, made.caption)
+        assert all(found["strips"][m].replace(' xmlns="http://www.w3.org/2000/svg"', "") == made.strips[m] for m in ("paper", "phone"))
+    else:
+        truth = figures.partition(im) if wish["figure"] == "partition" else figures.verdicts(result, by="home", model="strict")
+        assert found["svg"] == truth.svg()
     assert page.problems("figure", state=start, model="nobody", **wish)
+    assert page.problems("figure", state=start, figure="person")
 
 
 # -- saved runs ---------------------------------------------------------------------------------------------------------
@@ -167,20 +171,23 @@ def test_a_run_alone_can_be_read(run: Path) -> None:
     page = Page(make_app(from_run(saved)))
     start = page.post("start")
     assert not start["live"]
-    found = page.look(start["state"], person=2)
+    found = page.look(start["state"], who="P002")
     row = saved.of_model("strict").iloc[2]
     assert found["person"][0]["models"]["strict"]["rho"] == row["rho"]
-    assert found["everybody"][0]["models"]["strict"]["verdicts"] == dict(saved.summary("strict").verdicts)
-    rows = page.post("people", state=start["state"], model="kind", limit=100)["rows"]
-    assert [r["rho"] for r in rows] == saved.of_model("kind")["rho"].tolist()
+    assert "rule" not in found
+    assert found["everyone"][0]["models"]["strict"]["verdicts"] == dict(saved.summary("strict").verdicts)
+    rows = page.post("people", state=start["state"], model="kind", show="all")["rows"]
+    assert {r["label"]: r["rho"] for r in rows} == saved.of_model("kind")["rho"].to_dict()
+    for path in ("try", "points"):
+        assert "a saved run alone has no points" in page.problems(path, state=start["state"], who="P002")[0]["what"]
     assert page.post("spec/text", state=start["state"])["text"] == to_text(im)
     live = truth_of(MODELS, X, im, target=1)
     seen = 0
-    for place, label in enumerate(X.index):
-        witness = page.look(start["state"], person=place)["person"][0]["witness"]
+    for label in X.index:
         for model in MODELS:
-            change = [tuple(map(str, row)) for row in live.change(label, model=model).itertuples(index=False, name=None)]
-            told = [(w["feature"], str(w["from"]), str(w["to"])) for w in witness.get(model, [])]
+            least = page.look(start["state"], who=label, model=model)["person"][0]["least"]
+            change = [list(map(str, row)) for row in live.change(label, model=model).itertuples(index=False, name=None)]
+            told = [] if least is None else least["moves"]
             assert told == change
             seen += len(told)
     assert seen > 0
@@ -196,10 +203,52 @@ def test_a_run_with_its_people_goes_on_where_it_ended(run: Path) -> None:
     question = from_run(saved, MODELS, X)
     page = Page(make_app(question))
     start = page.post("start")["state"]
-    assert page.look(start)["everybody"][-1]["models"]["strict"]["mean_rho"] == saved.summary("strict").mean_rho
-    edited = page.look({**start, "off": [1]})["everybody"][-1]["models"]["strict"]
+    assert page.look(start)["everyone"][-1]["models"]["strict"]["mean_rho"] == saved.summary("strict").mean_rho
+    edited = page.look({**start, "off": ["c1"]})["everyone"][-1]["models"]["strict"]
     assert edited["mean_rho"] == truth_of(MODELS, X, im.without(1), target=1).summary("strict").mean_rho
     assert edited["before"]["mean_rho"] == saved.summary("strict").mean_rho
+
+
+def test_two_runs_stand_side_by_side(tmp_path: Path) -> None:
+    X, im = world()
+    one = truth_of(MODELS, X.iloc[:30], im, target=1)
+    two = truth_of(MODELS, X.iloc[5:], im.without(1), target=1, threshold=0.2)
+    for audit, name in ((one, "one"), (two, "two")):
+        audit.save(tmp_path / name)
+    runs = [from_run(budge.Audit.load(tmp_path / name), title=name) for name in ("one", "two")]
+    page = Page(make_app(runs))
+    start = page.post("start", run=1)
+    assert [(r["title"], r["saved"], r["live"]) for r in start["runs"]] == [("one", True, False), ("two", True, False)]
+    assert start["state"]["threshold"] == 0.2
+    assert page.post("start")["run"] == 0
+    found = page.post("runs", run=0, other=1, model="strict", other_model="strict")
+    a, b = (audit.of_model("strict")["rho"] for audit in (one, two))
+    shared = a.index.intersection(b.index)
+    assert (found["both"], found["only"]) == (25, [5, 10])
+    assert {r["label"]: r["rho"] for r in found["rows"] if r["rho"][0] != r["rho"][1]} == {k: [a[k], b[k]] for k in shared if a[k] != b[k]}
+    gaps = [abs(r["rho"][1] - r["rho"][0]) for r in found["rows"]]
+    assert gaps == sorted(gaps, reverse=True)
+    assert sum(c["was"] for c in found["counts"]) == sum(c["is"] for c in found["counts"]) == 25
+    assert found["differs"] == ["the interaction model differs", "the table of people differs", "threshold 0.1 and 0.2"]
+    same = page.post("runs", run=0, other=0, model="strict", other_model="strict")
+    assert (same["changed"], same["differs"], same["rows"]) == (0, [], [])
+    other = page.post("runs", run=0, other=0, model="strict", other_model="kind")
+    assert other["differs"] == ([] if one.info["model_digests"]["strict"] == one.info["model_digests"]["kind"] else ["the model differs"])
+    for bad in ({"other": 7}, {"other": "1"}, {"run": -1}, {"other": True}, {"model": "nobody"}, {"other_model": 3}):
+        assert page.problems("runs", **{"run": 0, "other": 1, **bad})
+    live = Page(make_app(MODELS, X, im, target=1, population="all"))
+    assert "only saved runs" in live.problems("runs", other=0)[0]["what"]
+
+
+def test_a_run_at_the_threshold_0_can_be_read(tmp_path: Path) -> None:
+    X, im = world()
+    audit = truth_of(MODELS["strict"], X, im.freeze("balance", "home"), target=1, threshold=0.0)
+    audit.save(tmp_path / "run")
+    page = Page(make_app(from_run(budge.Audit.load(tmp_path / "run"))))
+    start = page.post("start")["state"]
+    found = page.post("people", state=start)
+    assert (found["show"], found["counts"]["none"]) == ("none", int((audit.table["verdict"] == "none").sum()))
+    assert page.look(start, who=found["rows"][0]["label"])["person"][0]["say"][-1] == "All points were listed: this is a proof."
 
 
 # -- the command --------------------------------------------------------------------------------------------------------
@@ -214,6 +263,7 @@ def test_a_run_with_its_people_goes_on_where_it_ended(run: Path) -> None:
         (["--demo", "--spec", "a.yaml"], "the demo brings its own"),
         (["run", "--spec", "a.yaml"], "a run has its own spec"),
         (["--demo", "--port", "99999"], "a port lies between"),
+        (["--demo", "--group-label", "x"], "--group-label"),
     ],
 )
 def test_the_command_says_what_is_missing(arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -86,6 +86,22 @@ def rich(table: pd.DataFrame) -> np.ndarray:
     return ((4 * table["pay"] + table["saved"]) >= 50).to_numpy().astype(int)
 
 
+def scored(table: pd.DataFrame) -> np.ndarray:
+    """A score; the target is at least 8."""
+    return (table["years"] + 2 * table["ge_5"] + table["balance"] + (table["home"] == "own") - (table["age"] > 40)).to_numpy().astype(float)
+
+
+def silent(table: pd.DataFrame) -> np.ndarray:
+    """The strict model without an answer where the balance is 4, which nobody has at the start."""
+    return np.where(table["balance"] == 4, None, strict(table).astype(object))
+
+
+WORDS = {
+    "people_name": "applicants", "target_name": "approval", "group_labels": {"home": {"rent": "tenants", "own": "owners"}},
+    "feature_labels": {"balance": "account balance"},
+}  # fmt: skip
+
+
 def truth_of(models: Any, X: pd.DataFrame, im: budge.InteractionModel, **options: Any) -> budge.Audit:
     """What the library says: everybody, and those whom an edit puts outside its bounds are skipped, as on the page."""
     return budge.audit(models, X, im, **{"target": 1, "population": "all", "design": budge.Design(on_invalid="skip"), **options})
@@ -116,8 +132,8 @@ class Page:
         assert all({"what", "where", "got", "remedy"} <= set(p) for p in found)
         return found
 
-    def look(self, state: dict[str, Any], person: int | None = None, **more: Any) -> dict[str, list[dict[str, Any]]]:
-        answer = self.ask("look", state=state, person=person, window="w", **more)
+    def look(self, state: dict[str, Any], who: str | None = None, **more: Any) -> dict[str, list[dict[str, Any]]]:
+        answer = self.ask("look", state=state, who=who, window="w", **more)
         assert answer.status_code == 200, answer.text
         found: dict[str, list[dict[str, Any]]] = {}
         for line in answer.text.splitlines():

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Claim, Harm, Id, Population, models_of, people_of, run_of, say
+from budge.cli.shared import (
+    Claim,
+    FeatureLabels,
+    GroupLabels,
+    Harm,
+    Id,
+    PeopleName,
+    Population,
+    TargetName,
+    models_of,
+    people_of,
+    run_of,
+    say,
+    wording_of,
+)  # fmt: skip
 from budge.errors import InputError
 
 if TYPE_CHECKING:
     from budge.models import Predictor
     from budge.web import Question
+    from budge.wording import Wording
 
 __all__ = ["register"]
+
+MOST_RUNS = 50
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 
 def serve(
-    run: Annotated[Path | None, typer.Argument(help="The folder of a saved run: its spec, design and results.")] = None,
+    runs: Annotated[list[Path] | None, typer.Argument(help="Folders of saved runs, or a folder that holds some: their specs, designs and results.")] = None,
     spec: Annotated[Path | None, typer.Option(help="The spec file of the interaction model.")] = None,
     data: Annotated[Path | None, typer.Option(help="The people: a CSV or Parquet file.")] = None,
     model: Annotated[
@@ -39,11 +57,16 @@ def serve(
     n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Population = "outside",
+    by: Annotated[list[str] | None, typer.Option(help="A column of groups, shown beside each person; may repeat.")] = None,
     output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
     harm: Harm = None,
+    people_name: PeopleName = "",
+    target_name: TargetName = "",
+    group_label: GroupLabels = None,
+    feature_label: FeatureLabels = None,
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -56,16 +79,19 @@ def serve(
 
     if not (quiet or as_json):
         say("preparing: reading the people, asking the models about a few of them …", err=True)
-    given = {"run": run, "spec": spec, "data": data, "model": model}
+    wording = wording_of(people_name, target_name, group_label, feature_label, "", "", "")
+    given = {"runs": runs, "spec": spec, "data": data, "model": model}
     if demo:
         extra = [name for name, value in given.items() if value]
         if extra:
             raise InputError("the demo brings its own people and models", where="--demo", got=extra[0], remedy="leave one of them out")
-        question = _demo(threshold, seed)
-    elif run is not None:
+        questions = [_demo(threshold, seed)]
+    elif runs:
         if spec is not None:
             raise InputError("a run has its own spec", where="--spec", got=str(spec), remedy="leave out the run or --spec")
-        question = _saved(run, people_of(data, drop, label=label) if data is not None else None, model, output, cutoff, trust)
+        people = people_of(data, drop, label=label) if data is not None else None
+        folders = _folders(runs)
+        questions = [_saved(run, people, model, output, cutoff, trust, wording, alone=len(folders) == 1) for run in folders]
     else:
         missing = [f"--{name}" for name in ("spec", "data", "model") if not given[name]] + ([] if target is not None else ["--target"])
         if missing:
@@ -77,16 +103,17 @@ def serve(
         assert target is not None
         question = _fresh(
             spec, people_of(data, drop, label=label), models_of(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha, claim=claim,
-            n=n, seed=seed, population=population, harm=harm,
+            n=n, seed=seed, population=population, harm=harm, groups=by or (), wording=wording,
         )  # fmt: skip
+        questions = [question]
 
     def ready(address: Address) -> None:
         if as_json:
             echo_json(address.to_dict())
         elif not quiet:
-            typer.echo(f"budge serves {question.title or 'the page'} at\n\n  {address}\n\nfor this machine only. Ctrl-C ends it.")
+            typer.echo(f"budge serves {_title(questions)} at\n\n  {address}\n\nfor this machine only. Ctrl-C ends it.")
 
-    serve_page(question, port=port, open_browser=open_browser and not as_json, ready=ready)
+    serve_page(questions, port=port, open_browser=open_browser and not as_json, ready=ready)
 
 
 def _fresh(spec: Path, people: Any, models: Mapping[str, Predictor], target: str, **options: Any) -> Question:
@@ -101,12 +128,29 @@ def _fresh(spec: Path, people: Any, models: Mapping[str, Predictor], target: str
     return make_question(models, people, im, target=parse_target(target, classes=classes), text=text, title=im.name or spec.stem, **options)
 
 
+def _title(questions: Sequence[Question]) -> str:
+    return questions[0].title or "the page" if len(questions) == 1 else f"{len(questions)} runs"
+
+
+def _folders(given: Sequence[Path]) -> list[Path]:
+    """Return the folders of runs: those given, and the runs in one that is none itself."""
+    found: list[Path] = []
+    for folder in given:
+        inside = sorted(inner.parent for inner in folder.glob("*/audit.json")) if folder.is_dir() and not (folder / "audit.json").exists() else []
+        found += inside or [folder]
+    if len(found) > MOST_RUNS:
+        raise InputError(f"at most {MOST_RUNS} runs are served at a time", where="runs", got=len(found), remedy="name the folders of fewer runs")
+    return found
+
+
 def _saved(
-    run: Path, people: Any, model: list[str] | None, output: str, cutoff: float | None, trust: bool
+    run: Path, people: Any, model: list[str] | None, output: str, cutoff: float | None, trust: bool, wording: Wording, *, alone: bool
 ) -> Question:
+    """Return a saved run to be explored, or to be read: without models and people, or beside other runs where they are not its own."""
     from budge.web import from_run
 
     saved = run_of(run).whole()
+    title = str(saved.info["name"] or run.name) if alone else run.name
     models: Any = models_of(model, output, cutoff, trust) if model else None
     if models is not None and set(models) != set(saved.models):
         if len(models) != 1 or len(saved.models) != 1:
@@ -114,7 +158,13 @@ def _saved(
                 "the run has other models", where="--model", got=", ".join(models), remedy=f"give {', '.join(f'{m}=FILE' for m in saved.models)}"
             )
         models = {saved.models[0]: next(iter(models.values()))}
-    return from_run(saved, models, people, title=saved.info["name"])
+    own = saved.wording.but(**wording.to_dict())
+    try:
+        return replace(from_run(saved, models, people, title=title), wording=own)
+    except InputError:
+        if alone or models is None:
+            raise
+        return replace(from_run(saved, title=title), wording=own)
 
 
 def _demo(threshold: float, seed: int) -> Question:
@@ -133,5 +183,5 @@ def _demo(threshold: float, seed: int) -> Question:
     im = InteractionModel.from_file(path)
     return make_question(
         models, applicants, im, target=1, threshold=threshold, seed=seed, harm="below", text=path.read_text(encoding="utf-8"),
-        title=im.name,
+        title=im.name, wording={"people_name": "refused applicants", "target_name": "approval"},
     )  # fmt: skip

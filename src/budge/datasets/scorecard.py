@@ -74,6 +74,11 @@ class Scorecard:
         """1: approve, 0: refuse."""
         return (self.score(X) >= 0.5).astype(np.int64)
 
+    def predict_proba(self, X: pd.DataFrame) -> npt.NDArray[np.float64]:
+        """Probability of each class, one column per class."""
+        chance = self.score(X)
+        return np.column_stack([1 - chance, chance])
+
     def structure(self, columns: Sequence[Column]) -> Additive:
         """Return the score as a sum over the columns of a table."""
         weights = iter((self.weights[1:] / self.scale).tolist())

@@ -14,6 +14,7 @@ from budge.audit.cases import Case, Reached, cases_of
 from budge.audit.recourse import in_full
 from budge.audit.result import Audit
 from budge.audit.summary import HOW, between
+from budge.constraints import OneHot, Ordinal, Thermometer
 from budge.interaction import InteractionModel
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
 from budge.report.people import number, steps
@@ -126,13 +127,13 @@ class Words:
 
     def __init__(self, points: Reached, axes: Sequence[Axis], nouns: Wording, im: InteractionModel) -> None:
         self.points, self.axes, self.nouns = points, axes, nouns
-        self.groups = {c.scope: c.name for c in im.constraints if c.name}
+        self.groups = {c.scope: c.name for c in im.constraints if c.name and isinstance(c, OneHot | Ordinal | Thermometer)}
 
     def axis(self, k: int) -> str:
         """Return the feature's name, or for several the name of the constraint that holds them together."""
         names = [self.points.names[j] for j in self.axes[k].columns]
-        named = next((name for scope, name in self.groups.items() if len(names) > 1 and set(names) <= set(scope)), "")
-        return self.nouns.feature(named) if named else ", ".join(self.nouns.feature(name) for name in names)
+        named = next((self.nouns.feature(name) for scope, name in self.groups.items() if set(names) <= set(scope)), "")
+        return named if named and len(names) > 1 else ": ".join([*([named] if named else []), ", ".join(self.nouns.feature(name) for name in names)])
 
     def axes_of(self, which: Iterable[int]) -> str:
         return "; ".join(self.axis(k) for k in which)
@@ -217,7 +218,8 @@ def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best
     told = f"{percent(cell.hits)} of {cell.points:,} {what}" if weighted else f"{hits:,} of {cell.points:,} {what}"
     told += " attain the target"
     if best is not None:
-        text = number(best[1] * cell.best)
+        value = best[1] * cell.best
+        text = f"{value:.3f}".replace("-", "−") if abs(value) < 10 else number(value)
         told += f", {best[0]} output {text}"
     return {"tag": "td", "cls": " ".join([kind, *tags]), "text": text, "small": ", ".join(tags), "title": told, "key": "-".join(map(str, key))}
 

@@ -89,7 +89,7 @@ def _pair(audit: Audit, one: str, two: str, states: dict[str, npt.NDArray[np.obj
     apart = np.flatnonzero(both & (_on_claim(audit, first, one) != _on_claim(audit, second, two)))
     labels = dict(zip(audit.rows[one].place.tolist(), audit.rows[one].index))
     return {
-        "first": one, "second": two, "names": [_WORDS[name] for name in names], "counts": counts, "sums": [sum(row) for row in counts],
+        "first": one, "second": two, "names": [_WORDS[name] for name in names], "keys": names, "counts": counts, "sums": [sum(row) for row in counts],
         "sentence": _difference(audit, one, two, alone, away, int(both.sum())),
         "people": [shown(labels[int(place)]) for place in apart[:MOST_NAMED]], "more": max(len(apart) - MOST_NAMED, 0),
     }  # fmt: skip

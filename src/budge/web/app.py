@@ -1,4 +1,4 @@
-"""The app: routes over a desk. Starlette is imported here alone, when an app is made."""
+"""The app: routes over the sessions of one run or several. Starlette is imported here alone, when an app is made."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import logging
 import secrets
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 from pathlib import Path
@@ -16,11 +16,12 @@ from typing import Any
 
 from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, MissingDependencyError, nearest
-from budge.web.desk import Desk, SupersededError, Tell
+from budge.web.everyone import models_record, runs_record, strip_record
 from budge.web.guard import Guard
 from budge.web.people import Wish
 from budge.web.question import Question, make_question
 from budge.web.records import as_json, error_record
+from budge.web.session import Session, SupersededError, Tell
 
 __all__ = ["make_app", "need_starlette"]
 
@@ -45,7 +46,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
     Parameters
     ----------
     model, X, im, target, options
-        As in `budge.audit`; or a `budge.web.Question` alone.
+        As in `budge.audit`; or a `budge.web.Question` alone, or several of them: runs to choose from.
     token
         What requests must carry in the header ``X-Budge-Token``; random unless given. It is in ``app.token``.
 
@@ -63,20 +64,22 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
     from starlette.responses import Response, StreamingResponse
     from starlette.routing import Route
 
-    question = model if isinstance(model, Question) else make_question(model, X, im, target=target, **options)
-    desk = Desk(question)
+    if isinstance(model, Question) or (isinstance(model, list) and model and all(isinstance(one, Question) for one in model)):
+        sessions = [Session(one) for one in (model if isinstance(model, list) else [model])]
+    else:
+        sessions = [Session(make_question(model, X, im, target=target, **options))]
     worker = ThreadPoolExecutor(max_workers=1, thread_name_prefix="budge-page")
 
     def answer(record: Any, status: int = 200) -> Response:
         return Response(as_json(record), status_code=status, media_type="application/json")
 
-    def route(work: Callable[[dict[str, Any]], Any], *, asks: bool = False) -> Callable[[Request], Any]:
-        """A request's record in, a record out; `asks`: in the one thread that asks models."""
+    def route(work: Callable[[Session, dict[str, Any]], Any], *, asks: bool = False) -> Callable[[Request], Any]:
+        """Return what answers a request's record by a record; `asks`: in the one thread that asks models."""
 
         async def handle(request: Request) -> Response:
             try:
                 record = await _body(request)
-                found = await asyncio.get_running_loop().run_in_executor(worker if asks else None, work, record)
+                found = await asyncio.get_running_loop().run_in_executor(worker if asks else None, work, _session(sessions, record), record)
                 return found if isinstance(found, Response) else answer(found)
             except BudgeError as error:
                 return answer(error_record(error), 400)
@@ -91,35 +94,43 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
     async def look(request: Request) -> Response:
         try:
             record = await _body(request)
-            state, place = desk.state(record.get("state")), record.get("person")
-            if place is not None and (not isinstance(place, int) or isinstance(place, bool)):
-                raise InputError("is a place in the table", where="person", got=place)
-            state.edits.of(desk.base(state.base)[0])  # what is wrong with the edit is said at once
+            session = _session(sessions, record)
+            state, model = session.specs.state(record.get("state")), session.named(record.get("model"))
+            for name in ("who", "pin"):
+                if record.get(name) is not None:
+                    session.place(record[name])
+            state.edits.of(session.specs.base(state.base)[0])  # what is wrong with the edit is said at once
         except BudgeError as error:
             return answer(error_record(error), 400)
-        stop = desk.enter(str(record.get("window", ""))[:64])
-        whole = record.get("whole")
+        stop = session.enter(str(record.get("window", ""))[:64])
+        who, pin, whole, pick = (record.get(name) for name in ("who", "pin", "whole", "pick"))
 
         def answer_to(tell: Tell) -> None:
-            desk.look(state, place, whole=whole, stop=stop, tell=tell)
+            session.look(state, who, model=model, pin=pin, whole=whole, pick=bool(pick), stop=stop, tell=tell)
 
         return StreamingResponse(_lines(answer_to, stop, worker), media_type="application/x-ndjson")
 
-    def report(record: dict[str, Any]) -> Response:
-        state = desk.state(record.get("state"))
-        return Response(_report(*desk.report(state)), media_type="text/html; charset=utf-8")
+    def report(session: Session, record: dict[str, Any]) -> Response:
+        return Response(_report(*session.report(session.specs.state(record.get("state")))), media_type="text/html; charset=utf-8")
 
-    def figure(record: dict[str, Any]) -> Any:
-        return _figure(desk, record)
+    def start(session: Session, record: dict[str, Any]) -> dict[str, Any]:
+        return {**session.start(), "run": sessions.index(session), "runs": [_run(own, i) for i, own in enumerate(sessions)]}
+
+    def state_of(session: Session, record: dict[str, Any]) -> Any:
+        return session.specs.state(record.get("state"))
 
     routes = {
-        "start": route(lambda r: desk.start(), asks=True),
-        "people": route(lambda r: desk.people(desk.state(r.get("state")), Wish.read(r))),
-        "spec/text": route(lambda r: {"text": (desk.export if r.get("export") else desk.text)(desk.state(r.get("state")))}),
-        "spec/check": route(lambda r: desk.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
-        "spec/apply": route(lambda r: desk.apply(_text(r), str(r.get("kind", "yaml")))),
+        "start": route(start, asks=True),
+        "people": route(lambda s, r: s.people(state_of(s, r), Wish.read(r))),
+        "points": route(lambda s, r: s.points(state_of(s, r), r), asks=True),
+        "try": route(lambda s, r: s.attempt(state_of(s, r), r), asks=True),
+        "model": route(lambda s, r: s.specs.declared(state_of(s, r))),
+        "spec/text": route(lambda s, r: {"text": (s.specs.export if r.get("export") else s.specs.text)(state_of(s, r))}),
+        "spec/check": route(lambda s, r: s.specs.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
+        "spec/apply": route(lambda s, r: s.specs.apply(_text(r), str(r.get("kind", "yaml")))),
+        "runs": route(lambda s, r: _compared(sessions, s, r)),
         "report": route(report, asks=True),
-        "figure": route(figure, asks=True),
+        "figure": route(_figure, asks=True),
         "look": look,
     }
     app = Starlette(
@@ -131,7 +142,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         exception_handlers={404: _missing, 405: _missing},
     )
     guarded: Any = Guard(app, token or secrets.token_urlsafe(24))
-    guarded.desk = desk
+    guarded.sessions = sessions
     return guarded
 
 
@@ -197,21 +208,42 @@ def _report(found: Audit, title: str) -> str:
         return path.read_text(encoding="utf-8")
 
 
-def _figure(desk: Desk, record: dict[str, Any]) -> dict[str, Any]:
-    """A figure of the library as SVG: the parts of a model, a person's points, verdicts by group."""
+def _session(sessions: Sequence[Session], record: dict[str, Any], key: str = "run") -> Session:
+    run = record.get(key, 0)
+    if not isinstance(run, int) or isinstance(run, bool) or not 0 <= run < len(sessions):
+        raise InputError("there is no such run", where=key, got=run, remedy=f"there {'is one' if len(sessions) == 1 else f'are {len(sessions)}'}")
+    return sessions[run]
+
+
+def _run(session: Session, place: int) -> dict[str, Any]:
+    """Return what the choice of runs shows of one."""
+    q = session.question
+    when = str(q.saved.info["when"])[:16].replace("T", " ") if q.saved is not None else ""
+    return {"id": place, "title": q.title or "run", "when": when, "models": list(q.models), "live": q.live, "saved": q.saved is not None}
+
+
+def _compared(sessions: Sequence[Session], session: Session, record: dict[str, Any]) -> dict[str, Any]:
+    other = _session(sessions, record, "other")
+    for own, where in ((session, "run"), (other, "other")):
+        if own.question.saved is None:
+            raise InputError("only saved runs are put side by side", where=where, got=own.question.title, remedy="save it, and serve its folder")
+    return runs_record(session.question, other.question, session.named(record.get("model")), other.named(record.get("other_model")))
+
+
+def _figure(session: Session, record: dict[str, Any]) -> dict[str, Any]:
+    """Return a figure of the library as SVG (the parts of a model, verdicts by group, everyone as marks), or models side by side."""
     from budge.report import figures
 
-    state, name, model = desk.state(record.get("state")), record.get("figure"), record.get("model")
-    if model not in desk.question.models:
-        raise InputError("no such model", where="model", got=model, remedy=nearest(model, desk.question.models))
+    state, name, model = session.specs.state(record.get("state")), record.get("figure"), session.named(record.get("model"))
     if name == "partition":
-        return {"svg": figures.partition(desk.model(state)).svg()}
-    if name == "person":
-        found, label = desk.one(state, record.get("person"))
-        return {"svg": figures.person(found, label, model=model).svg()}
+        return {"svg": figures.partition(session.specs.model(state)).svg()}
     if name == "verdicts":
-        return {"svg": figures.verdicts(desk.whole(state), by=str(record.get("by")), model=model).svg()}
-    raise InputError("there is no such figure", where="figure", got=name, remedy=nearest(name, ("partition", "person", "verdicts")))
+        return {"svg": figures.verdicts(session.whole(state), by=str(record.get("by")), model=model).svg()}
+    if name == "strip":
+        return strip_record(session.whole(state), model, session.question.wording)
+    if name == "models":
+        return models_record(session.whole(state), session.question.wording)
+    raise InputError("there is no such figure", where="figure", got=name, remedy=nearest(str(name), ("partition", "verdicts", "strip", "models")))
 
 
 def _asset(name: str) -> Callable[[Any], Any]:

@@ -1,9 +1,9 @@
-"""The list of people: found by label or by a condition on their features, filtered by verdict, sorted, page by page."""
+"""The list of people: the harmed first, found by label or by a condition on their features, filtered by what they can reach."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,133 +14,147 @@ from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, nearest
 from budge.expressions import parse
 from budge.interaction import InteractionModel
+from budge.report.answer import marks_of
+from budge.report.figures.strip import CATEGORIES
 from budge.web.question import Question
-from budge.web.records import shown
+from budge.web.records import plain
 
-__all__ = ["Wish", "people_record"]
+__all__ = ["SHOWN", "Known", "Wish", "counts_of", "people_record"]
 
-SORTS = ("place", "label", "prediction", "rho", "change", "n", "verdict", "gap")
-MOST = 200
+#: What people can be filtered by: the categories of the report, those who have the target now, those not asked about, those without a verdict (yet).
+SHOWN = (*CATEGORIES, "has", "out", "odd", "wait")
+MOST = 500
 
 
 @dataclass(frozen=True)
 class Wish:
-    """Which people to list, in which order."""
+    """Which people to list."""
 
     find: str = ""
-    verdict: str = ""
+    show: str = ""  # empty: the first of the harmed who are there; all: everyone
     model: str = ""
-    sort: str = "place"
-    down: bool = False
+    other: str = ""  # with `other_show`: only those whom another model puts there
+    other_show: str = ""
     offset: int = 0
-    limit: int = 50
-    other: str = ""  # with `other_verdict`: only those to whom another model gives that verdict
-    other_verdict: str = ""
+    limit: int = 100
 
     @classmethod
     def read(cls, record: dict[str, Any]) -> Wish:
-        """From what the page sends."""
-        wish = cls()
+        """Read what the page sends."""
         given: dict[str, Any] = {}
-        for name in ("find", "verdict", "model", "sort", "other", "other_verdict"):
-            value = record.get(name, getattr(wish, name))
+        for name in ("find", "show", "model", "other", "other_show"):
+            value = record.get(name, "")
             if not isinstance(value, str) or len(value) > 2000:
                 raise InputError("is a text", where=name, got=value)
             given[name] = value
-        if given["sort"] not in SORTS:
-            raise InputError("people are not sorted by that", where="sort", got=given["sort"], remedy=nearest(given["sort"], SORTS))
+        for name in ("show", "other_show"):
+            if given[name] not in ("", "all", *SHOWN):
+                raise InputError("people are not filtered by that", where=name, got=given[name], remedy=nearest(given[name], ("all", *SHOWN)))
         for name in ("offset", "limit"):
-            value = record.get(name, getattr(wish, name))
-            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+            value = record.get(name, getattr(cls, name))
+            if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**53:
                 raise InputError("is a whole number", where=name, got=value)
             given[name] = value
-        return cls(**{**given, "limit": min(given["limit"], MOST)}, down=bool(record.get("down", False)))
+        return cls(**{**given, "limit": min(given["limit"], MOST)})
 
 
-def people_record(
-    question: Question, found: Audit | None, before: Audit | None, wish: Wish, asked: Mapping[str, npt.NDArray[np.bool_]] | None = None
-) -> dict[str, Any]:
-    """One page of the list, and how many there are of each verdict; `asked`: whom each model is asked about, if not everybody."""
-    rows = _rows(question, found, before, wish, asked)
-    chosen, note = _find(question, rows, wish.find)
-    counts = {str(k): int(v) for k, v in rows["verdict"][chosen].value_counts().items()}
-    total = int(chosen.sum())
-    if wish.verdict:
-        chosen = chosen & (rows["verdict"] == wish.verdict).to_numpy()
-    if wish.other and found is not None and wish.other in found.models:
-        theirs = found.of_model(wish.other)["verdict"].reindex(rows.index)
-        chosen = chosen & (theirs == wish.other_verdict).to_numpy()
-    some = _sorted(rows[chosen], wish)
-    page = some.iloc[wish.offset : wish.offset + wish.limit]
-    models = question.models
-    rho = {m: found.of_model(m)["rho"].reindex(page.index) for m in models} if found is not None and len(models) > 1 else {}
+@dataclass(frozen=True)
+class Known:
+    """What one model's audit says of everyone who was given, by their place in the table."""
+
+    category: npt.NDArray[np.object_]
+    rho: npt.NDArray[np.float64]
+    n: npt.NDArray[np.int64]
+    drawn: npt.NDArray[np.bool_]
+    at: npt.NDArray[np.intp]  # the row of the audit; -1 where there is none
+    labels: dict[int, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Audit | None, model: str, people: int, asked: npt.NDArray[np.bool_] | None = None, why: str = "has") -> Known:
+        """Return it; `asked`: whom the model is asked about, if not everyone, and `why` the others are not."""
+        category = np.full(people, "wait", dtype=object)
+        rho, n, drawn, at = np.full(people, np.nan), np.zeros(people, np.int64), np.zeros(people, bool), np.full(people, -1, np.intp)
+        if asked is not None:
+            category[~asked] = why
+        if found is None or model not in found.models:
+            return cls(category, rho, n, drawn, at)
+        rows, claims = found.rows[model], found.claims(model)
+        judged = ~rows.counts.is_law("none")
+        category[rows.place] = "odd"
+        category[rows.place[judged]] = np.array(CATEGORIES, dtype=object)[marks_of(found, model).category]
+        rho[rows.place], n[rows.place] = claims.rho, rows.counts.n
+        drawn[rows.place] = ~rows.counts.is_law("exact")
+        at[rows.place] = np.arange(len(rows.place))
+        return cls(category, rho, n, drawn, at, dict(zip(rows.place.tolist(), rows.index)))
+
+
+def counts_of(known: Known, chosen: npt.NDArray[np.bool_] | None = None) -> dict[str, int]:
+    """Return how many people are in each category."""
+    names, counts = np.unique(known.category if chosen is None else known.category[chosen], return_counts=True)
+    return {str(name): int(k) for name, k in zip(names, counts)}
+
+
+def people_record(question: Question, declared: Mapping[str, Known], edited: Known | None, wish: Wish, groups: Any) -> dict[str, Any]:
+    """Return some of the list, and how many there are of each category: as declared, and as edited.
+
+    People stay where the declared rules put them, so that the list does not move under an edit; what the edit makes of them stands beside it.
+    """
+    model = wish.model or question.models[0]
+    mine = declared[model]
+    labels = _labels(question, declared)
+    chosen, note = _find(question, labels, wish.find)
+    counts = counts_of(mine, chosen)
+    show = wish.show or next((name for name in _worst(question) if counts.get(name)), "all")
+    inside = chosen if show == "all" else chosen & (mine.category == show)
+    if wish.other in declared and wish.other_show not in ("", "all"):
+        inside = inside & (declared[wish.other].category == wish.other_show)
+    order = _order(question, mine, np.flatnonzero(inside))
+    some = order[wish.offset : wish.offset + wish.limit].tolist()
     return {
-        "people": len(rows),
-        "found": total,
-        "listed": len(some),
-        "offset": wish.offset,
-        "counts": counts,
-        "note": note,
+        "people": len(labels), "show": show, "listed": len(order), "offset": wish.offset, "note": note, "counts": counts,
+        "now": None if edited is None else counts_of(edited, chosen),
         "rows": [
             {
-                "place": int(row["place"]),
-                "label": str(label),
-                **{name: shown(row[name]) for name in ("prediction", "rho", "low", "high", "verdict", "was", "method")},
-                **({"each": {m: shown(rho[m].iloc[k]) for m in models}} if rho else {}),
+                "place": i, "label": str(labels[i]), "facts": groups(i), "category": mine.category[i], "rho": plain(mine.rho[i]), "n": int(mine.n[i]),
+                "drawn": bool(mine.drawn[i]),
+                **({} if edited is None else {"now": plain(edited.rho[i]), "n_now": int(edited.n[i]), "category_now": edited.category[i]}),
+                **({"each": {m: plain(own.rho[i]) for m, own in declared.items()}} if len(declared) > 1 else {}),
             }
-            for k, (label, row) in enumerate(page.iterrows())
+            for i in some
         ],
-    }
+    }  # fmt: skip
 
 
-def _rows(
-    question: Question, found: Audit | None, before: Audit | None, wish: Wish, asked: Mapping[str, npt.NDArray[np.bool_]] | None
-) -> pd.DataFrame:
-    """Everybody of the table (of the run, if there is no table), with what is known of each."""
+def _worst(question: Question) -> tuple[str, ...]:
+    """Return the categories from the most to the least harmed: those who are too easily moved first, if that is the claim."""
+    found = ("none", "nohit", "below", "at", "open", "above")
+    return found[::-1] if (question.options.harm or question.options.claim) == "above" else found
+
+
+def _order(question: Question, known: Known, places: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    """Return places by harm: category, then responsiveness, then the number of points; those without a verdict last."""
+    worst = [*_worst(question), "odd", "wait", "has", "out"]
+    rank = np.array([worst.index(name) for name in known.category[places]], dtype=int)
+    sign = -1.0 if worst[0] == "above" else 1.0
+    return places[np.lexsort((places, -known.n[places], np.nan_to_num(sign * known.rho[places], nan=2.0), rank))]
+
+
+def _labels(question: Question, declared: Mapping[str, Known]) -> pd.Index:
+    """Return the labels of everyone who was given; of a run alone, those who were asked about."""
     if question.frame is not None:
-        index = question.frame.index
-    else:
-        assert found is not None
-        index = pd.Index(list(dict.fromkeys(found.table.index)), tupleize_cols=False)
-    rows = pd.DataFrame({"place": np.arange(len(index))}, index=index)
-    model = wish.model or (question.models[0] if question.models else "")
-    columns = ["prediction", "rho", "low", "high", "verdict", "n", "method"]
-    if found is not None:
-        known = found.of_model(model if len(found.models) > 1 else None)[columns]
-        rows = rows.join(known)
-    else:
-        rows[columns] = None
-    rows["verdict"] = rows["verdict"].astype(object).where(rows["verdict"].notna(), "not computed")
-    if asked is not None and len(rows) == len(asked[model]):
-        population = question.options.population
-        why = "already in the target" if isinstance(population, str) and population == "outside" else "not chosen"
-        rows["verdict"] = rows["verdict"].where((rows["verdict"] != "not computed") | asked[model], why)
-    rows["was"] = before.of_model(model if len(before.models) > 1 else None)["rho"].reindex(rows.index) if before is not None else np.nan
-    return rows
+        return question.frame.index
+    people = len(next(iter(declared.values())).category)
+    named = {place: label for known in declared.values() for place, label in known.labels.items()}
+    return pd.Index([named.get(i, "") for i in range(people)], dtype=object, tupleize_cols=False)
 
 
-def _sorted(rows: pd.DataFrame, wish: Wish) -> pd.DataFrame:
-    """By one column, ties by place; those of whom nothing is known come last either way."""
-    if wish.sort == "place":
-        return rows.iloc[::-1] if wish.down else rows
-    if wish.sort == "label":
-        key: pd.Series = pd.Series([str(label) for label in rows.index], index=rows.index)
-    elif wish.sort in ("change", "gap"):
-        key = pd.to_numeric(rows["rho"]) - pd.to_numeric(rows["was"])
-    elif rows[wish.sort].dtype == object:
-        key = rows[wish.sort].map(str)
-    else:
-        key = rows[wish.sort]
-    order = key.reset_index(drop=True).sort_values(ascending=not wish.down, kind="stable", na_position="last").index
-    return rows.iloc[order]
-
-
-def _find(question: Question, rows: pd.DataFrame, text: str) -> tuple[npt.NDArray[np.bool_], str]:
+def _find(question: Question, index: pd.Index, text: str) -> tuple[npt.NDArray[np.bool_], str]:
     """Who is meant: a condition on features in the language of the spec (``age < 30``), or a piece of the label."""
     words = text.strip()
+    there = np.ones(len(index), dtype=bool) if question.frame is not None else np.array([label != "" for label in index], dtype=bool)
     if not words:
-        return np.ones(len(rows), dtype=bool), ""
-    labels = np.array([words.casefold() in str(label).casefold() for label in rows.index], dtype=bool)
+        return there, ""
+    labels = np.array([words.casefold() in str(label).casefold() for label in index], dtype=bool) & there
     if any(sign in words for sign in "<>=") and question.frame is not None:
         try:
             return _condition(question.im, question.frame, words), "by a condition on features"

@@ -1,82 +1,271 @@
-"""One person: their features, what they can reach, what flips the prediction, and what may be claimed."""
+"""One person: what they can reach, what comes of each point, and what may be claimed, in words and numbers of the audit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
-from budge.audit.ask import answers_of, points_of
+from budge.audit.ask import Answers, answers_of, points_of
+from budge.audit.cases import Reached
 from budge.audit.recourse import Recourse
 from budge.audit.result import COLUMNS, Audit, same_cell
 from budge.audit.sources import Chunk, TableSource
-from budge.errors import BudgeError, InputError
+from budge.audit.summary import between
+from budge.errors import BudgeError, InputError, printable
 from budge.interaction import InteractionModel
 from budge.reach.reacher import reacher
+from budge.report.cases import Arranged, arranged
+from budge.report.people import number
+from budge.report.words import percent
 from budge.stats.counts import STATUSES
+from budge.web.outputs import Scores, chart, scores_of
 from budge.web.question import Question
-from budge.web.records import error_record, plain, shown
+from budge.web.records import error_record, plain
+from budge.wording import Wording, shown
 
-__all__ = ["person_record", "row_record", "saved_person"]
+__all__ = ["MOST_CELLS", "MOST_POINTS", "Person", "aim", "facts_of", "row_record", "saved_person", "told", "try_person"]
 
-MOST_POINTS = 200  #: points that the page lists; the nearest ones
-MOST_FLIPS = 5  #: points that flip the prediction, shown change by change
+Kept = TypeVar("Kept")
 
-
-def person_record(question: Question, im: InteractionModel, threshold: float, place: int) -> dict[str, Any]:
-    """Return everything that the page shows of the person at a place of the table."""
-    assert question.frame is not None
-    if not 0 <= place < len(question.frame):
-        raise InputError("nobody is at this place", where="person", got=place, remedy=f"there are {len(question.frame)} people")
-    frame = question.frame.iloc[[place]]
-    found = question.audit(im, threshold, [place])
-    assert found.context is not None
-    source = found.context.source
-    assert isinstance(source, TableSource)
-    status = STATUSES[int(source.status[0])]
-    label = frame.index[0]
-    record: dict[str, Any] = {
-        "place": place,
-        "label": str(label),
-        "status": status,
-        "models": {name: row_record(found, label, name) for name in question.models},
-        "features": _features(im, frame, source),
-        "extra": {str(c): shown(frame[c].iloc[0]) for c in frame.columns if c not in im.by_name},
-        "broken": [p.to_dict() for p in im.broken(frame)] if status == "invalid_start" else [],
-        "reach": None,
-    }
-    if status == "invalid_start":
-        return record | {"sentence": "This person breaks the interaction model before they move: no verdict."}
-    if status == "empty":
-        return record | {"sentence": _clash(im, frame)}
-    if found.rows[question.models[0]].counts.is_law("none")[0]:
-        return record | {"status": "not_exact", "sentence": "The reachable points cannot be listed, and the audit is to list only: no verdict."}
-    record["reach"] = _reach(question, im, found, source)
-    for name, told in record["reach"]["models"].items():
-        told["plan"] = _plan(question.plan(im, threshold, place, name))
-    record["sentence"] = _sentence(record["reach"], status)
-    return record
+MOST_CELLS = 24  #: of the table of what decides: a page has more room than a report
+MOST_POINTS = 12  #: points that are listed at a time
 
 
-def _plan(found: Recourse) -> dict[str, Any]:
-    """Return the least change that attains the target, or why there is none."""
-    moves = found.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
-    return {
-        "status": found.status, "method": found.method, "least": bool(found.least and found.least[0]),
-        "moves": [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in moves],
-    }  # fmt: skip
+class Person:
+    """The person at a place of the table under one interaction model; what is computed is kept."""
+
+    def __init__(self, question: Question, im: InteractionModel, threshold: float, place: int) -> None:
+        assert question.frame is not None
+        self.question, self.im, self.threshold, self.place = question, im, threshold, place
+        self.frame = question.frame.iloc[[place]]
+        self.label = self.frame.index[0]
+        self.audit = question.audit(im, threshold, [place])
+        assert self.audit.context is not None
+        assert isinstance(self.audit.context.source, TableSource)
+        self.source: TableSource = self.audit.context.source
+        self.nouns: Wording = question.wording
+        self.tried: dict[str, Any] = {}  # what `trying` keeps of this person
+        self._kept: dict[tuple[str, str], Any] = {}
+
+    @property
+    def status(self) -> str:
+        """``ok``, ``fixed``, ``empty``, ``invalid_start``, or ``not_exact`` where points can be neither listed nor drawn."""
+        found = STATUSES[int(self.source.status[0])]
+        barred = found not in ("empty", "invalid_start") and self.audit.rows[self.question.models[0]].counts.is_law("none")[0]
+        return "not_exact" if barred else found
+
+    @property
+    def reaches(self) -> bool:
+        """Whether there are points."""
+        return self.status in ("ok", "fixed")
+
+    @cached_property
+    def chunk(self) -> Chunk:
+        """The points that counts rest on; the same for every model, since all were asked about this person."""
+        return points_of(self.audit, self.label, self.question.models[0])
+
+    @cached_property
+    def start(self) -> npt.NDArray[np.float64]:
+        """The person as numbers, one per feature."""
+        return np.asarray(self.source.values[0])
+
+    @cached_property
+    def values(self) -> npt.NDArray[np.float64]:
+        """The points as numbers."""
+        assert self.chunk.moved is not None
+        values = np.repeat(self.source.values, len(self.chunk.rows), axis=0)
+        values[:, reacher(self.source.model).moved] = self.chunk.moved.T
+        return values
+
+    @cached_property
+    def moved(self) -> list[int]:
+        """The features that differ from the start at some point."""
+        return [j for j in range(len(self.im.features)) if (~np.isnan(self.values[:, j]) & (self.values[:, j] != self.start[j])).any()]
+
+    def row(self, model: str) -> dict[str, Any]:
+        """Return the row of the audit's table."""
+        return {str(k): v for k, v in self.audit._row(self.label, model).items()}
+
+    def answers(self, model: str) -> Answers:
+        """Return what a model answers about the points."""
+        return self._keep("answers", model, lambda: answers_of(self.audit, self.label, model, self.chunk))
+
+    def scores(self, model: str) -> Scores | None:
+        """Return the numbers behind the answers."""
+        own = self.answers(model)
+        before = self.audit.rows[model].prediction[0]
+        predictor, target = self.question.predictors[model], self.audit.design.target
+        return self._keep("scores", model, lambda: scores_of(predictor, target, self.chunk.rows, own.outputs, own.hit, own.good, before))
+
+    def plan(self, model: str) -> Recourse:
+        """Return the least change that attains the target."""
+        return self._keep("plan", model, lambda: self.question.plan(self.im, self.threshold, self.place, model))
+
+    def arranged(self, model: str) -> Arranged | None:
+        """Return the table of what decides."""
+        return self._keep("arranged", model, lambda: self._arranged(model))
+
+    def _keep(self, what: str, model: str, make: Callable[[], Kept]) -> Kept:
+        if (what, model) not in self._kept:
+            self._kept[what, model] = make()
+        found: Kept = self._kept[what, model]
+        return found
+
+    def _arranged(self, model: str) -> Arranged | None:
+        answers, scores, plan = self.answers(model), self.scores(model), self.plan(model)
+        weights = np.ones(len(answers.hit)) if self.chunk.weights is None else self.chunk.weights
+        share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
+        exact = bool(self.audit.rows[model].counts.is_law("exact")[0])
+        points = Reached(tuple(self.im.features), self.values, self.start, answers.hit, share, len(answers.hit), exact)
+        outputs = None if scores is None or scores.cut is None or np.isnan(scores.values).any() else scores.values
+        least = plan.values[0] if plan.optimal and len(plan.values) else None
+        lowest = scores is not None and scores.lower
+        return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), outputs=outputs, lowest=lowest, most=MOST_CELLS)
+
+    # -- records ----------------------------------------------------------------------------------------------------------
+
+    def record(self, model: str) -> dict[str, Any]:
+        """Return what the page shows of the person under one model, but for what can be tried."""
+        names = {f.name for j, f in enumerate(self.im.features) if self.reaches and j in self.moved}
+        found: dict[str, Any] = {
+            "place": self.place, "label": str(self.label), "status": self.status, "model": model, "facts": facts_of(self.nouns, self.audit, self.frame),
+            "models": {name: row_record(self.audit, self.label, name) for name in self.question.models},
+            "say": self.say(model), "table": None, "caption": "", "least": None, "points": None, "chart": None, "best": None,
+            "still": [[self.nouns.feature(str(c)), shown(self.frame[c].iloc[0])] for c in self.frame.columns if c not in names],
+            "broken": [p.to_dict() for p in self.im.broken(self.frame)] if self.status == "invalid_start" else [],
+        }  # fmt: skip
+        if not self.reaches:
+            return found
+        made, scores, hit = self.arranged(model), self.scores(model), self.answers(model).hit
+        if made is not None:
+            found |= {"table": made.table, "caption": made.caption}
+        found["least"] = self.least(model)
+        found["points"] = self.points(model)
+        if scores is not None:
+            found |= {"chart": chart(scores, hit), "best": None if np.isnan(scores.best) else scores.text(scores.best)}
+        return found
+
+    def least(self, model: str) -> dict[str, Any] | None:
+        """Return the least change that attains the target, else the nearest one that was found; None where there is none."""
+        plan, row = self.plan(model), self.row(model)
+        if plan.optimal:
+            moves = plan.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
+            return {"proved": True, "moves": [[self.nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in moves]}
+        if plan.status == "already" or not row["hits"]:
+            return None
+        found = self.audit.change(self.label, model=model).itertuples(index=False, name=None)
+        return {"proved": False, "moves": [[self.nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in found]}
+
+    def _order(self, model: str, cell: str) -> npt.NDArray[np.intp]:
+        """Return the points of a cell (of all, where none is named), those nearest to the target first, then those nearest to the start."""
+        answers, scores, made = self.answers(model), self.scores(model), self.arranged(model)
+        if cell and (made is None or cell not in set(made.cell)):
+            raise InputError("there is no such cell", where="cell", got=cell)
+        near = -answers.hit.astype(float)
+        if scores is not None and scores.cut is not None:
+            near = np.where(np.isnan(scores.values), np.inf, scores.values * (1 if scores.lower else -1))
+        order = np.lexsort((self.source.distance(self.chunk), near))
+        return order if made is None or not cell else order[np.array([made.cell[i] == cell for i in order])]
+
+    def best(self, model: str, cell: str) -> npt.NDArray[np.float64] | None:
+        """Return the point of a cell that is nearest to the target; None where no cell is named."""
+        return np.asarray(self.values[self._order(model, cell)[0]]) if cell else None
+
+    def points(self, model: str, cell: str = "", offset: int = 0, limit: int = MOST_POINTS) -> dict[str, Any]:
+        """Return some of the points, those nearest to the target first; only those of a cell of the table, if one is named."""
+        answers, scores, order = self.answers(model), self.scores(model), self._order(model, cell)
+        some, start = order[offset : offset + limit], self.frame.iloc[0]
+        names = [self.im.features[j].name for j in self.moved]
+        weighted = self.chunk.weights is not None and float(np.ptp(self.chunk.weights)) > 0
+        rows = []
+        for i in some.tolist():
+            line = self.chunk.rows.iloc[i]
+            output = None if not answers.good[i] else shown(answers.outputs[i]) if scores is None else scores.text(float(scores.values[i]))
+            rows.append(
+                {"output": output, "hit": bool(answers.hit[i]), "cells": [[shown(line[n]), not same_cell(start[n], line[n])] for n in names]}
+                | ({"weight": float(self.chunk.weights[i])} if weighted and self.chunk.weights is not None else {})
+            )
+        return {
+            "columns": [self.nouns.feature(name) for name in names], "rows": rows, "listed": len(order), "of": len(answers.hit), "offset": offset,
+            "drawn": not self.audit.rows[model].counts.is_law("exact")[0], "hits": int(answers.hit[order].sum()),
+        }  # fmt: skip
+
+    def say(self, model: str) -> list[str]:
+        """Return the person's numbers in sentences: what was counted, how it is known, what every hit has, and the least change."""
+        if self.status == "invalid_start":
+            return ["This person breaks the interaction model before they move: no verdict."]
+        if self.status == "empty":
+            return [_clash(self.im, self.frame)]
+        if self.status == "not_exact":
+            return ["The reachable points cannot be listed, and the audit is to list only: no verdict."]
+        row, scores, made, least = self.row(model), self.scores(model), self.arranged(model), self.least(model)
+        target = aim(self.nouns)
+        weighted = self.chunk.weights is not None and float(np.ptp(self.chunk.weights)) > 0
+        said = [f"Has {target} today."] if self.plan(model).status == "already" else []
+        said += told(row, target, self.audit.design.alpha, weighted=weighted)
+        if not row["hits"] and scores is not None and scores.cut is not None and not np.isnan(scores.best):
+            said.insert(len(said) - 1, f"The best output is {scores.text(scores.best)}; {target} needs {scores.needs()}.")
+        if made is not None and made.needed:
+            said.append(made.needed.replace("attains the target", f"leads to {target}"))
+        if least is not None and least["moves"]:
+            moves = "; ".join(f"{f}: {a} → {b}" for f, a, b in least["moves"])
+            said.append(f"{'Least change' if least['proved'] else 'Nearest change found'}: {moves}.")
+        return said
+
+
+def told(row: dict[str, Any], target: str, alpha: float, *, weighted: bool = False) -> list[str]:
+    """Return a row of the audit's table in sentences; the last one states how it is known where there is no hit.
+
+    Examples
+    --------
+    >>> row = {"method": "exact", "n": 128, "hits": 0, "unresolved": 0, "rho": 0.0, "low": 0.0, "high": 0.0, "extreme": "none", "exactness": "exact"}
+    >>> told({**row, "verdict": "below", "upper": 0.0, "status": "ok"}, "approval", 0.05)
+    ['None of the 128 reachable points leads to approval.', 'All points were listed: this is a proof.']
+    """
+    n, hits, method, extreme = int(row["n"]), int(row["hits"]), row["method"], row["extreme"]
+    lost = f"; {row['unresolved']:,} {'has' if row['unresolved'] == 1 else 'have'} no answer" if row["unresolved"] else ""
+    ends, level = f"between {number(row['low'])} and {number(row['high'])}", percent(1 - alpha)
+    equal = ["ρ equals the threshold: neither below nor above."] if row["verdict"] == "at the threshold" else []
+    if method == "none":
+        return [f"There is no verdict: {str(row['status']).replace('_', ' ')}."]
+    if method == "proved":
+        known = f"= {number(row['rho'])}" if row["rho"] == row["rho"] else f"is {between(row['low'], row['high'])}"
+        if extreme == "none":
+            return [f"No reachable point leads to {target}.", "It follows from the model's structure: this is a proof."]
+        return [f"ρ {known}, proved from the model's structure over every reachable point.", *equal]
+    if method == "exact":
+        if extreme == "none":
+            only = f"The only reachable point does not lead to {target}." if n == 1 else f"None of the {n:,} reachable points leads to {target}."
+            return [only, "All points were listed: this is a proof."]
+        known = f"ρ = {number(row['rho'])}{', by the weights of the points' if weighted else ''}" if row["rho"] == row["rho"] else f"ρ is {ends}"
+        return [f"{hits:,} of {n:,} reachable points {'leads' if hits == 1 else 'lead'} to {target}{lost} ({known}).", *equal]
+    chain = " The draws come from a chain: no error rate is guaranteed." if row["exactness"] == "approximate" else ""
+    if not hits and not row["unresolved"]:
+        return [f"No hit in {n:,} draws: ρ is at most {number(row['upper'])} ({level}).", f"That is no proof that there is no way.{chain}"]
+    return [f"{hits:,} of {n:,} draws {'leads' if hits == 1 else 'lead'} to {target}{lost}: ρ is {ends} ({level}).{chain}", *equal]
+
+
+def aim(nouns: Wording) -> str:
+    """Return the target in a sentence about one person."""
+    return printable(nouns.target_name) or "the target"
+
+
+def facts_of(nouns: Wording, audit: Audit, frame: Any) -> list[str]:
+    """Return the groups of a person, in the words of the user."""
+    return [nouns.group(column, frame[column].iloc[0]) for column, _ in audit.design.groups if column in frame.columns]
 
 
 def row_record(found: Audit, label: Any, model: str) -> dict[str, Any]:
     """Return the row of the audit's table, as it is."""
     row = found._row(label, model)
-    return {name: shown(row[name]) for name in COLUMNS}
+    return {name: plain(row[name]) for name in COLUMNS}
 
 
-def _clash(im: InteractionModel, frame: pd.DataFrame) -> str:
+def _clash(im: InteractionModel, frame: Any) -> str:
     try:
         im.sample(frame, 1, on_invalid="keep")
     except BudgeError as error:
@@ -84,155 +273,30 @@ def _clash(im: InteractionModel, frame: pd.DataFrame) -> str:
     return "No action is feasible, not even staying."
 
 
-def _features(im: InteractionModel, frame: pd.DataFrame, source: TableSource) -> list[dict[str, Any]]:
-    rows = []
-    for j, f in enumerate(im.features):
-        low, high = (float(end) for end in f.moves(source.values[0, j])) if f.type != "fixed" else (0.0, 0.0)
-        ranked = f.numeric or f.ordered
-        rows.append(
-            {
-                "name": f.name,
-                "value": shown(frame[f.name].iloc[0]),
-                "moves": f.name in im.moving,
-                "own": [plain(low), plain(high)] if f.actionable and ranked else None,  # what the person can do themselves, alone
-                "free": f.actionable and high > low,
-            }
-        )
-    return rows
-
-
-def _reach(question: Question, im: InteractionModel, found: Audit, source: TableSource) -> dict[str, Any]:
-    label, first = source.frame.index[0], question.models[0]
-    chunk = points_of(found, label, first)  # the same for every model: all were asked about this person
-    assert chunk.moved is not None
-    total = len(chunk.rows)
-    values = np.repeat(source.values, total, axis=0)
-    values[:, reacher(source.model).moved] = chunk.moved.T
-    exact = bool(found.rows[first].counts.is_law("exact")[0])
-    far = source.distance(chunk)
-    outputs, hits = {}, {}
-    for name in question.models:
-        answers = answers_of(found, label, name, chunk)
-        own = answers.outputs
-        if not answers.good.all():
-            own = own.astype(object)
-            own[~answers.good] = None
-        outputs[name], hits[name] = own, answers.hit
-    moved = [n for j, n in enumerate(f.name for f in im.features) if n in im.moving and _moves(values[:, j], source.values[0, j])]
-    near = np.argsort(far, kind="stable")
-    size = float(source.size[0])
+def saved_person(question: Question, place: int, label: Any, model: str) -> dict[str, Any]:
+    """Return what a saved run alone holds about a person: their rows, and what their witness changed."""
+    saved, nouns = question.saved, question.wording
+    assert saved is not None
+    rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.rows[name].index}
+    if model not in rows:
+        raise InputError("the model was not asked about this person", where="person", got=str(label), remedy=f"choose {' or '.join(rows)}")
+    at = saved._at(label, model)
+    own = saved.rows[model]
+    row = {str(k): v for k, v in saved.of_model(model).iloc[at].items()}
+    said = told(row, aim(nouns), saved.design.alpha)
+    moves = [[nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in saved.change(label, model=model).itertuples(index=False, name=None)]
+    if moves:
+        said.append(f"Nearest change found: {'; '.join(f'{f}: {a} → {b}' for f, a, b in moves)}.")
     return {
-        "exact": exact,
-        "points": total,
-        "size": None if np.isnan(size) else int(size),
-        "distinct": total if exact else len(np.unique(values, axis=0)),
-        "moved": [_spread(im, name, chunk, values, source, hits) for name in moved],
-        "models": {name: _model(found, name, label, outputs[name], hits[name], near, chunk, values, source, moved) for name in question.models},
-        "listed": _listed(chunk, near[:MOST_POINTS], moved, outputs, hits, far),
-    }
-
-
-def _moves(column: npt.NDArray[np.float64], start: float) -> bool:
-    return bool((~np.isnan(column) & (column != start)).any())
-
-
-def _spread(
-    im: InteractionModel, name: str, chunk: Chunk, values: npt.NDArray[np.float64], source: TableSource, hits: Mapping[str, npt.NDArray[np.bool_]]
-) -> dict[str, Any]:
-    """Return where a feature goes: its lowest and highest value reached, and in what share of the points it moves."""
-    j = [f.name for f in im.features].index(name)
-    column, start = values[:, j], source.values[0, j]
-    cells = chunk.rows[name]
-    kinds, first = np.unique(column[~np.isnan(column)], return_index=True)
-    places = np.flatnonzero(~np.isnan(column))[first]
-    ranked = im.by_name[name].numeric or im.by_name[name].ordered
-    return {
-        "name": name,
-        "from": shown(source.frame[name].iloc[0]),
-        "values": len(kinds),
-        "low": shown(cells.iloc[places[0]]) if ranked else None,
-        "high": shown(cells.iloc[places[-1]]) if ranked else None,
-        "levels": None if ranked else [shown(cells.iloc[p]) for p in places],
-        "share": float((column != start).mean()),
-        "share_of_hits": {m: float((column[h] != start).mean()) if h.any() else None for m, h in hits.items()},
-    }
-
-
-def _model(
-    found: Audit, name: str, label: Any, outputs: npt.NDArray[Any], hit: npt.NDArray[np.bool_], near: npt.NDArray[np.intp], chunk: Chunk,
-    values: npt.NDArray[np.float64], source: TableSource, moved: list[str],
-) -> dict[str, Any]:  # fmt: skip
-    """Return what flips one model's prediction: the audit's witness, and the nearest distinct points that do the same."""
-    witness = found.change(label, model=name)
-    places: list[int] = []
-    seen: set[bytes] = set()
-    for p in near[hit[near]].tolist():
-        key = values[p].tobytes()
-        if key not in seen:
-            seen.add(key)
-            places.append(p)
-        if len(places) == MOST_FLIPS:
-            break
-    start = source.frame.iloc[0]
-    numbers = np.asarray(outputs)
-    scores = numbers.dtype.kind == "f"
-    return {
-        "hits": int(hit.sum()),
-        "witness": [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in witness.itertuples(index=False, name=None)],
-        "flips": [
-            [{"feature": n, "from": shown(start[n]), "to": shown(chunk.rows[n].iloc[p])} for n in moved if not same_cell(start[n], chunk.rows[n].iloc[p])]
-            for p in places
-        ],
-        "outputs": [float(numbers.min()), float(np.median(numbers)), float(numbers.max())] if scores else None,
+        "place": place, "label": str(label), "status": "saved", "model": model, "models": rows, "say": said,
+        "facts": [nouns.group(str(c), own.groups[c].iloc[at]) for c in own.groups.columns],
+        "least": {"proved": False, "moves": moves} if moves else None,
     }  # fmt: skip
 
 
-def _listed(
-    chunk: Chunk, places: npt.NDArray[np.intp], moved: list[str], outputs: Mapping[str, Any], hits: Mapping[str, Any],
-    far: npt.NDArray[np.float64],
-) -> dict[str, Any]:  # fmt: skip
-    rows = chunk.rows.iloc[places]
-    return {
-        "columns": moved,
-        "rows": [[shown(v) for v in rows[name]] for name in moved],  # column by column
-        "outputs": {m: [shown(v) for v in np.asarray(o)[places]] for m, o in outputs.items()},
-        "hits": {m: h[places].tolist() for m, h in hits.items()},
-        "distance": far[places].tolist(),
-        "weights": None if chunk.weights is None else chunk.weights[places].tolist(),
-    }
-
-
-def _sentence(reach: Mapping[str, Any], status: str) -> str:
-    moved = len(reach["moved"])
-    features = f"{moved} feature{'' if moved == 1 else 's'} move{'s' if moved == 1 else ''}"
-    if status == "fixed":
-        return "This person can reach nothing but where they are."
-    if reach["exact"]:
-        return f"This person can reach {reach['points']:,} point{'' if reach['points'] == 1 else 's'}, all of them listed; {features}."
-    size = f" of {reach['size']:,} reachable points" if reach["size"] is not None else ""
-    return f"{reach['points']:,} draws{size}, {reach['distinct']:,} of them distinct; {features}."
-
-
-def saved_person(question: Question, place: int) -> dict[str, Any]:
-    """Return what a saved run alone holds about a person: their rows, and what their witness changed."""
-    saved = question.saved
-    assert saved is not None
-    labels = list(dict.fromkeys(saved.table.index))
-    if not 0 <= place < len(labels):
-        raise InputError("nobody is at this place", where="person", got=place, remedy=f"there are {len(labels)} people")
-    label = labels[place]
-    rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.rows[name].index}
-    reached: dict[str, Any] = {}
-    for name in rows:
-        if saved.rows[name].counts.witness[saved._at(label, name)] >= 0:
-            steps = saved.change(label, model=name).itertuples(index=False, name=None)
-            reached[name] = [{"feature": str(f), "from": shown(a), "to": shown(b)} for f, a, b in steps]
-    return {"place": place, "label": str(label), "models": rows, "witness": reached, "status": "saved"}
-
-
-def try_person(question: Question, im: InteractionModel, threshold: float, place: int) -> dict[str, Any]:
+def try_person(make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return the person, or the error of computing them: a part that cannot be drawn holds up nobody else."""
     try:
-        return {"kind": "person", **person_record(question, im, threshold, place)}
+        return {"kind": "person", **make()}
     except BudgeError as error:
-        return {"kind": "person_error", "place": place, **error_record(error)}
+        return {"kind": "person_error", **error_record(error)}

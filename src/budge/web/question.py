@@ -21,6 +21,7 @@ from budge.errors import InputError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.models import Predictor
+from budge.wording import Wording
 
 __all__ = ["Question", "from_run", "make_question"]
 
@@ -42,6 +43,7 @@ class Question:
     text: str = ""  # the spec as its author wrote it, comments and all
     title: str = ""
     saved: Audit | None = None
+    wording: Wording = field(default_factory=Wording)
     _designs: dict[float, Design] = field(default_factory=dict, repr=False)
     _settlers: dict[str, Any] = field(default_factory=dict, repr=False)  # what is known of the models' structures
 
@@ -75,12 +77,12 @@ class Question:
         """Return `budge.audit` of some people by position, whether they have the target or not."""
         assert self.frame is not None
         design = self.design(threshold).but(population="all")
-        return audit(dict(self.predictors), self.frame.iloc[people], im, design=design, execution=Execution(check=False))
+        return audit(dict(self.predictors), self.frame.iloc[people], im, design=design, execution=Execution(check=False, wording=self.wording))
 
 
 def make_question(
     model: Any, X: Any, im: InteractionModel, *, target: Any = None, threshold: float = 0.1, text: str = "", title: str = "",
-    check: bool = True, design: Design | None = None, **options: Any,
+    check: bool = True, design: Design | None = None, wording: Wording | Mapping[str, Any] | None = None, **options: Any,
 ) -> Question:  # fmt: skip
     """Return the question of what a caller of `budge.audit` has; everything is checked now, on a few people, rather than at the first click.
 
@@ -88,6 +90,8 @@ def make_question(
     ----------
     design, options
         A design, or fields of it by name.
+    wording
+        What people, target, groups and features are called; see `budge.Wording`.
     """
     if not isinstance(im, InteractionModel):
         raise InputError("the page needs an interaction model over a table", where="im", got=type(im).__name__)
@@ -110,7 +114,7 @@ def make_question(
     frame = table(X)
     make_source(im, frame, design.on_invalid)  # what is wrong with the people is an error now
     predictors = predictors_of(model, table=True)
-    question = Question(im, predictors, frame, design, design.threshold, text, title or im.name)
+    question = Question(im, predictors, frame, design, design.threshold, text, title or im.name, wording=Wording.of(wording))
     few = np.linspace(0, len(frame) - 1, min(5, len(frame))).astype(int)
     trial = question.design(design.threshold).but(population="all")
     audit(dict(predictors), frame.iloc[few], im, design=trial, execution=Execution(check=check))
@@ -132,7 +136,7 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
             "exploring a saved run takes its models and its people", where=missing, remedy=f"add {missing}, or leave both out to read it"
         )
     if model is None:
-        return Question(im, options=design, threshold=design.threshold, title=title or im.name, saved=saved)
+        return Question(im, options=design, threshold=design.threshold, title=title or im.name, saved=saved, wording=saved.wording)
     target = info["design"]["target"]
     if isinstance(target, Mapping) and "function" in target:
         raise InputError("the target of the run is Python code", where="run", got=target, remedy="call budge.web.serve in Python")
@@ -142,7 +146,7 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
     frame = table(X)
     named = model if isinstance(model, Mapping) or len(saved.models) > 1 else {saved.models[0]: model}
     own = [group for group in design.groups if group[0] in frame.columns]  # a group may be a column that the model does not get
-    question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title)
+    question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title, wording=saved.wording)
     return _joined(question, saved)
 
 

@@ -41,7 +41,7 @@ def serve(
     Parameters
     ----------
     model, X, im, target, options
-        As in `budge.audit`; or a `budge.web.Question` alone.
+        As in `budge.audit`; or a `budge.web.Question` alone, or several of them: runs to choose from.
     port
         A free one is taken unless it is given.
     host

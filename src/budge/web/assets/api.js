@@ -1,15 +1,6 @@
-// Asking the server: JSON in, JSON out, lines as they come. The token stays in this tab.
+// Asking the server: JSON in, JSON out, lines as they come.
 
-const KEY = "budge-token";
-
-export function takeToken() {
-  const found = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (found) {
-    sessionStorage.setItem(KEY, found);
-    history.replaceState(null, "", location.pathname);
-  }
-  return Boolean(sessionStorage.getItem(KEY));
-}
+import { token } from "./address.js";
 
 export class Refused extends Error {
   constructor(record, status) {
@@ -22,7 +13,7 @@ export class Refused extends Error {
 function ask(path, record, signal) {
   return fetch(`/api/${path}`, {
     method: "POST", signal, credentials: "omit", cache: "no-store", redirect: "error",
-    headers: { "Content-Type": "application/json", "X-Budge-Token": sessionStorage.getItem(KEY) ?? "" },
+    headers: { "Content-Type": "application/json", "X-Budge-Token": token() },
     body: JSON.stringify(record),
   });
 }

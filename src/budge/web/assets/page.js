@@ -1,77 +1,139 @@
-// The page: one state (which spec, what is switched, which threshold), its history, and one look at a time.
+// The page: one state, which is the address; what differs from the state before is asked for and drawn.
 
-import { $, el, num, rho, delta, share, problemLines, visible } from "./dom.js";
-import { takeToken, post, postText, lines, download } from "./api.js";
+import { $, count, el, problemLines, rho, roving, visible, words } from "./dom.js";
+import { link, read, takeToken, write } from "./address.js";
+import { lines, post } from "./api.js";
 import { People } from "./people.js";
-import { drawPerson } from "./person.js";
-import { Edits } from "./edits.js";
+import { PersonView } from "./person.js";
+import { Rules } from "./rules.js";
 import { Spec } from "./spec.js";
-import { drawEverybody, drawModels } from "./everybody.js";
+import { drawEveryone, drawModels, drawRuns } from "./views.js";
+
+const window_ = crypto.randomUUID();
+const LOOKED = ["p", "pin", "model", "off", "features", "tau", "base"]; // what a look depends on
+const LISTED = ["show", "find", "other", "model"];
 
 const page = {
-  start: null, models: new Map(), history: [], at: 0, person: null, model: "", last: null, everybody: null, busy: null, bars: null,
-  get state() { return this.history[this.at]; },
-  get base() { return this.models.get(this.state.base); },
-  get edited() { return this.at > 0 && JSON.stringify(this.state) !== JSON.stringify(this.history[0]); },
+  start: null, state: read(), models: new Map(), everyone: null, edits: [], versus: null, busy: null,
+  get model() { return this.state.model || this.start.models[0].name; },
+  get tau() { return this.state.tau ?? this.start.state.threshold; },
+  get model_() { return this.models.get(this.state.base || this.start.state.base); },
+  /** What every request holds: the run, the model, and the state of the rules. */
+  request() {
+    const { run, off, features } = this.state;
+    return { run, model: this.model, state: { base: this.state.base || this.start.state.base, off, features, threshold: this.tau } };
+  },
+  /** Changes the state; `push`: a step that the way back undoes. Returns the problems of an edit that is refused. */
+  async go(change, push = true) {
+    const before = this.state, next = { ...before, ...change };
+    if (!differs(before, next, Object.keys(next)).length) return [];
+    this.state = next;
+    if (write(next) !== location.hash) history[push ? "pushState" : "replaceState"](null, "", write(next));
+    return this.follow(before);
+  },
+  reset() { return this.go({ off: [], features: {}, tau: null, base: "", at: null, cell: "" }); },
+  /** Asks for and draws what the change of state calls for; `restored`: the state comes from the address. */
+  async follow(before, restored = false) {
+    const { state } = this;
+    try {
+      if (before.run !== state.run) return void (await begin());
+      if (before.base !== state.base && !this.model_) this.models.set(state.base, (await post("model", this.request())).model);
+      this.rules.sync();
+      this.spec.sync();
+      show();
+      if (differs(before, state, LISTED).length) await this.people.load();
+      this.people.mark();
+      if (differs(before, state, LOOKED).length) { clearAlert(); await look(); } else {
+        if (before.cell !== state.cell) await this.person.list(state.cell, !restored);
+        if (differs(before, this.state, ["at"]).length) await this.person.attempt(this.state.at);
+      }
+      if (before.view !== state.view) await redraw();
+      return [];
+    } catch (error) {
+      if (error.status === 400) return error.problems;
+      this.fail(error);
+      return [];
+    }
+  },
+  fail(error) {
+    if (error.name === "AbortError" || error.status === 409) return;
+    if (error.problems?.length) return alert_("", error.problems);
+    const gone = error instanceof TypeError && /fetch|network/i.test(error.message);
+    if (!gone) console.error(error);
+    alert_(gone ? "The page does not answer. Is budge serve still running?" : `Something failed: ${visible(error.message ?? error)}`);
+  },
 };
-const window_ = crypto.randomUUID();
-let people, edits, spec;
+
+const differs = (a, b, keys) => keys.filter((k) => JSON.stringify(a[k]) !== JSON.stringify(b[k]));
+
+// -- beginning --------------------------------------------------------------------------------------------------------
 
 async function begin() {
-  bindTheme();
-  if (!takeToken()) return alert_("This tab has no token. Open the address that budge serve printed; each run has its own.");
-  try {
-    page.start = await post("start");
-  } catch (error) {
-    return fail(error);
-  }
+  page.start = await post("start", { run: page.state.run });
   const { start } = page;
-  page.history = [start.state];
-  page.models.set(start.state.base, start.model);
-  page.model = start.models[0]?.name ?? "";
+  page.models = new Map([[start.state.base, start.model]]);
+  page.everyone = null;
+  if (!start.models.some((m) => m.name === page.state.model)) page.state.model = "";
   document.title = `${start.title} · budge`;
-  $("title").textContent = visible(start.title);
-  $("asked").textContent = $("asked").title = sentence(start);
-  $("threshold").value = start.state.threshold;
-  people = new People(page, open_);
-  edits = new Edits(page, edit);
-  spec = new Spec(page, applied);
-  bind();
-  edits.draw();
-  $("strip").hidden = $("desk").hidden = false;
-  await people.load();
-  await look({ person: start.people ? start.first : null });
+  const option = (value, text, selected) => el("option", { value, selected }, visible(text));
+  $("run").replaceChildren(...start.runs.map((r) => option(r.id, [r.title, r.when].filter(Boolean).join(" · "), r.id === start.run)));
+  $("model").replaceChildren(...start.models.map((m) => option(m.name, m.name, m.name === page.model)));
+  $("model-pick").hidden = $("view-models").hidden = start.models.length < 2;
+  $("view-runs").hidden = start.runs.filter((r) => r.saved).length < 2;
+  $("asked").textContent = $("asked").title = asked(start);
+  $("sum").hidden = $("lay").hidden = $("views").hidden = false;
+  await known();
+  page.rules.draw();
+  page.spec.text = null;
+  show();
+  await page.people.load();
+  await look();
 }
 
-function sentence(start) {
-  const models = start.models.length === 1 ? visible(start.models[0].about || start.models[0].name) : `${start.models.length} models`;
-  const counts = Object.entries(start.chosen), whole = (v) => v.toLocaleString("en");
-  const alike = new Set(counts.map(([, k]) => k)).size === 1;
-  const asked = alike ? (counts[0][1] === start.people ? "" : `${whole(counts[0][1])} of `) : `${counts.map(([m, k]) => `${visible(m)} ${whole(k)}`).join(", ")} of `;
-  const who = `${asked}${whole(start.people)} people${start.population === "all" ? "" : ` (${visible(start.population)})`}`;
-  return `Target: ${visible(start.target)} · ${who} · ${models} · ${start.live ? `at most ${num(start.design.n)} draws per person where points cannot be listed` : "a saved run, to be read: start with --data and --model to explore it"}`;
+/** The person who was opened because nobody was named: the most harmed. */
+function opened(who) {
+  page.state.p = who;
+  history.replaceState(null, "", write(page.state));
+  page.people.mark();
 }
 
-// -- one look: person first, then everybody --------------------------------------------------------------------------
-
-async function look({ whole = null, person = page.person, quiet = false } = {}) {
-  page.busy?.abort();
-  const mine = (page.busy = new AbortController());
-  const state = page.state;
-  const began = performance.now();
-  page.person = person;
-  document.body.classList.add("busy");
+/** Edits that an address holds must fit what is served now; else the page begins without them, and says so. */
+async function known() {
   try {
-    await lines("look", { state, person, window: window_, whole }, mine.signal, (record) => {
-      if (mine.signal.aborted) return;
-      if (record.kind === "model") edits.moving(new Set(record.moving));
-      else if (record.kind === "person") { page.last = record; drawPerson(page, record); }
-      else if (record.kind === "person_error") drawPersonError(record);
-      else if (record.kind === "everybody") { page.everybody = record; drawStrip(record, began); people.load(); redraw(); }
-      else if (record.kind === "everybody_error" || record.kind === "error") fail(record, record.kind === "everybody_error");
-      else if (record.kind === "progress") $("state").textContent = `${record.done.toLocaleString("en")} of ${record.of.toLocaleString("en")} people …`;
-    });
-    if (!quiet) say();
+    const found = await post("model", page.request());
+    page.models.set(found.base, found.model);
+  } catch (error) {
+    if (error.status !== 400) throw error;
+    Object.assign(page.state, { off: [], features: {}, tau: null, base: "", at: null, cell: "" });
+    history.replaceState(null, "", write(page.state));
+    alert_("The address holds edits that do not fit what is served; the page shows the declared rules.", error.problems);
+  }
+}
+
+function asked(start) {
+  const chosen = Object.values(start.chosen), alike = new Set(chosen).size === 1;
+  const own = alike ? `${count(chosen[0])} ` : `${Object.entries(start.chosen).map(([m, k]) => `${visible(m)} ${count(k)}`).join(", ")} `;
+  const all = alike && chosen[0] === start.people ? "" : `of ${count(start.people)} `;
+  const kind = start.live ? "" : " · a saved run, to be read";
+  return `Target: ${visible(start.words.target)} · ${own}${all}${visible(start.words.people)}${start.population === "all" ? "" : ` (${visible(start.population)})`}${kind}`;
+}
+
+// -- one look: the person first, then everyone, then each rule --------------------------------------------------------------
+
+async function look({ whole = null } = {}) {
+  page.busy?.abort();
+  const mine = (page.busy = new AbortController()), { p, pin } = page.state;
+  document.body.classList.add("busy");
+  let told = false;
+  const take = {
+    person: (r) => { if (r.who) opened(r.who); page.person.draw(r); }, person_error: (r) => page.person.fail(r), pin: (r) => page.person.pin(r), model: (r) => { page.edits = r.edited; },
+    everyone: (r) => { page.everyone = r; drawSum(r); told = true; page.people.load().catch((e) => page.fail(e)); if (r.whole) redraw().catch((e) => page.fail(e)); },
+    everyone_error: (r) => page.fail(r), error: (r) => page.fail(r), rule: (r) => page.rules.told(r),
+    progress: (r) => { $("state").textContent = `${count(r.done)} of ${count(r.of)} people …`; },
+  };
+  try {
+    await lines("look", { ...page.request(), who: p || null, pin: pin && pin !== p ? pin : null, window: window_, whole, pick: true }, mine.signal, (record) => { if (!mine.signal.aborted) take[record.kind]?.(record); });
+    if (told) say();
   } catch (error) {
     if (error.name !== "AbortError") throw error;
   } finally {
@@ -79,192 +141,84 @@ async function look({ whole = null, person = page.person, quiet = false } = {}) 
   }
 }
 
-function redraw() {
-  if (!page.everybody) return;
-  drawEverybody(page, page.everybody);
-  if (page.start.models.length > 1) drawModels(page, page.everybody, (a, b) => { people.both(a, b); });
-}
-
 function say() {
-  const row = page.last?.models?.[page.model];
-  const one = row ? `Person ${page.last.label}: responsiveness ${rho(row.rho)}, ${row.verdict}. ` : "";
-  const all = page.everybody?.models?.[page.model];
-  $("say").textContent = one + (all ? `${all.people} people: ${all.verdicts.below ?? 0} below, ${all.verdicts.above ?? 0} above.` : "");
+  const row = page.person.record?.models?.[page.model];
+  $("say").textContent = row ? `Person ${page.person.record.label}: responsiveness ${rho(row.rho)}, ${row.verdict}.` : "";
 }
 
-function drawStrip(record, began) {
-  const now = record.models[page.model], was = now.before;
-  const count = (v) => now.verdicts[v] ?? 0;
-  const old = (v) => (was ? was.verdicts[v] ?? 0 : null);
-  const whole_ = (v) => v.toLocaleString("en");
-  const one = (name, cls, verdict, title) => el("div", { class: `stat ${cls}`, title, data: { verdict, count: String(count(verdict)) } }, el("b", {}, whole_(count(verdict))), el("span", {}, name, " ", page.edited && was ? delta(count(verdict), old(verdict), whole_) : null));
-  const others = Object.entries(now.verdicts).filter(([v]) => !["below", "above", "inconclusive"].includes(v));
-  $("numbers").replaceChildren(
-    one("below τ", "below", "below", "Responsiveness is below the threshold"),
-    one("inconclusive", "open", "inconclusive", "Neither claim can be made"),
-    one("above τ", "above", "above", "Responsiveness is above the threshold"),
-    ...others.map(([v, k]) => el("div", { class: "stat open" }, el("b", {}, whole_(k)), el("span", {}, visible(v.replace("_", " "))))),
-    el("div", { class: "stat mean", id: "mean-rho", data: { value: String(now.mean_rho) } }, el("b", {}, rho(now.mean_rho)), el("span", {}, "mean ρ ", page.edited && was ? delta(now.mean_rho, was.mean_rho) : null)),
-  );
-  const total = Object.values(now.verdicts).reduce((a, b) => a + b, 0) || 1;
-  $("split").replaceChildren(...["below", "inconclusive", "at the threshold", "above"].map((v) => el("span", { class: v === "at the threshold" ? "inconclusive" : v, width: `${(100 * count(v)) / total}%` })));
-  const seconds = (performance.now() - began) / 1000;
-  const exact = (now.methods.exact ?? 0) + (now.methods.proved ?? 0) === now.people && !now.between_ends ? ", each exactly" : "";
-  const who = record.whole ? `${whole_(now.people)} people${exact}` : `${whole_(record.people)} of ${whole_(record.of)} people, drawn at random${exact}`;
-  const slow = record.stopped === true;
-  $("state").title = `answered in ${seconds.toFixed(2)} s`;
-  $("state").replaceChildren(who, ...(slow ? [" ", el("button", { type: "button", id: "ask-all", on: { click: () => look({ whole: true }) } }, `Ask about everybody (about ${Math.ceil(record.seconds_for_all)} s)`)] : record.whole ? [] : [" · everybody follows …"]));
-  $("state").dataset.whole = String(record.whole);
-}
-
-function drawPersonError(record) {
-  page.last = null;
-  $("person").replaceChildren(el("div", { class: "note warn" }, el("p", {}, "Nothing can be computed for this person:"), el("ul", {}, ...problemLines(record.problems))));
-}
-
-// -- edits and history --------------------------------------------------------------------------------------------------
-
-async function edit(change, { from = page.state } = {}) {
-  const next = { ...from, ...change };
-  const before = { history: page.history, at: page.at };
-  if (JSON.stringify(next) === JSON.stringify(page.state)) return true;
-  page.history = [...page.history.slice(0, page.at + 1), next].slice(-300);
-  page.at = page.history.length - 1;
-  try {
-    clearAlert();
-    changed();
-    await look();
-    return true;
-  } catch (error) {
-    if (page.state === next) { Object.assign(page, before); changed(); }
-    if (error.status === 400) return error.problems;
-    fail(error);
-    return [];
-  }
-}
-
-function move(by) {
-  const at = page.at + by;
-  if (at < 0 || at >= page.history.length) return;
-  page.at = at;
-  clearAlert();
-  changed();
-  look().catch(fail);
-}
-
-function changed() {
-  $("undo").disabled = page.at === 0;
-  $("redo").disabled = page.at === page.history.length - 1;
-  $("reset").disabled = !page.edited;
-  $("threshold").value = page.state.threshold;
-  edits.sync();
-  spec.sync();
-}
-
-async function applied(base, model) {
-  page.models.set(base, model);
-  return edit({ base, off: [], off_effects: [], features: {} });
-}
-
-// -- opening people -------------------------------------------------------------------------------------------------------
-
-function open_(place) {
-  people.mark(place);
-  show("view-person");
-  return look({ person: place }).catch(fail);
+/** Everyone in one line: how many are in each category, as declared and as edited. */
+function drawSum(record) {
+  const now = record.models[page.model], was = now.before?.counts, named = words(page.tau);
+  const keys = Object.keys(named).filter((k) => now.counts[k] || was?.[k]);
+  $("counts").replaceChildren(...keys.map((k) => {
+    const a = was?.[k] ?? 0, b = now.counts[k] ?? 0;
+    return el("span", { data: { category: k, count: b, was: was ? a : "" } }, el("strong", {}, was && a !== b ? `${count(a)} → ${count(b)}` : count(b)), ` ${named[k]}`);
+  }));
+  const who = `of ${count(now.people)} ${visible(page.start.words.people)}${page.start.models.length > 1 ? ` under ${visible(page.model)}` : ""}${now.exact ? ", each known exactly" : ""}`;
+  const part = record.whole ? who : `of ${count(record.people)} people drawn at random from ${count(record.of)}`;
+  const slow = record.stopped ? el("button", { type: "button", id: "ask-all", on: { click: () => look({ whole: true }).catch((e) => page.fail(e)) } }, `Ask about everyone (about ${Math.ceil(record.seconds_for_all)} s)`) : record.whole ? "" : " · everyone follows …";
+  $("state").replaceChildren(part, " ", slow);
+  Object.assign($("state").dataset, { whole: record.whole, mean: now.mean_rho });
 }
 
 // -- the frame ------------------------------------------------------------------------------------------------------------
 
-function show(tab) {
-  for (const button of $("views").children) {
-    const on = button.id === tab;
-    button.setAttribute("aria-selected", String(on));
-    button.tabIndex = on ? 0 : -1;
-    $(button.getAttribute("aria-controls")).hidden = !on;
+const DRAWN = { everyone: drawEveryone, models: drawModels, runs: drawRuns };
+const redraw = async () => DRAWN[page.state.view]?.(page);
+
+function show() {
+  const view = $(`view-${page.state.view}`) && !$(`view-${page.state.view}`).hidden ? page.state.view : "person";
+  for (const tab of $("views").children) {
+    const on = tab.id === `view-${view}`;
+    tab.setAttribute("aria-selected", String(on));
+    tab.tabIndex = on ? 0 : -1;
+    $(tab.getAttribute("aria-controls")).hidden = !on;
   }
-  if (tab === "view-spec") spec.shown();
+  $("run").value = page.state.run;
+  $("model").value = page.model;
+  if (view === "spec") page.spec.shown();
 }
 
 function bind() {
-  const many = page.start.models.length > 1;
-  $("view-models").hidden = !many;
-  $("model-pick").hidden = !many;
-  $("model").replaceChildren(...page.start.models.map((m) => el("option", { value: m.name }, visible(m.name))));
-  $("model").addEventListener("change", () => { page.model = $("model").value; if (page.everybody) drawStrip(page.everybody, performance.now()); if (page.last) drawPerson(page, page.last); people.load(); redraw(); });
-  for (const button of $("views").children) button.addEventListener("click", () => show(button.id));
-  $("views").addEventListener("keydown", (event) => {
-    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    if (!by) return;
-    const tabs = [...$("views").children].filter((b) => !b.hidden);
-    const next = tabs[(tabs.indexOf(document.activeElement) + by + tabs.length) % tabs.length];
-    show(next.id);
-    next.focus();
-  });
-  for (const [tab, other] of [["tab-people", "tab-edits"], ["tab-edits", "tab-people"]]) {
-    $(tab).addEventListener("click", () => { $(tab).setAttribute("aria-selected", "true"); $(other).setAttribute("aria-selected", "false"); $("desk").classList.toggle("editing", tab === "tab-edits"); });
-  }
-  $("undo").addEventListener("click", () => move(-1));
-  $("redo").addEventListener("click", () => move(1));
-  $("reset").addEventListener("click", () => edit(page.history[0]));
-  $("threshold").disabled = !page.start.live;
-  $("threshold").addEventListener("change", async () => {
-    const value = Number($("threshold").value);
-    const result = await edit({ threshold: value });
-    if (result !== true) { alert_("", result); $("alert").dataset.of = "threshold"; $("threshold").value = page.state.threshold; }
-  });
-  $("threshold").addEventListener("input", () => { // what was refused before is over, also where the value in force is typed again
-    const value = Number($("threshold").value);
-    if ($("alert").dataset.of === "threshold" && value > 0 && value < 1) clearAlert();
-  });
-  $("export-spec").addEventListener("click", async () => {
-    try { download("spec.yaml", (await post("spec/text", { state: page.state, export: true })).text, "application/yaml"); } catch (error) { fail(error); }
-  });
-  $("export-report").addEventListener("click", async () => {
-    $("export-report").disabled = true;
-    try { download("report.html", await postText("report", { state: page.state }), "text/html"); } catch (error) { fail(error); }
-    $("export-report").disabled = false;
-  });
-  $("person-back").addEventListener("click", () => people.step(-1));
-  $("person-on").addEventListener("click", () => people.step(1));
-  document.addEventListener("keydown", keys);
-}
-
-function keys(event) {
-  const typing = event.target.matches?.("input, textarea, select");
-  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z" && !event.target.matches?.("textarea, input[type=search], input[type=number]")) {
-    event.preventDefault();
-    move(event.shiftKey ? 1 : -1);
-  } else if (!typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+  for (const tab of $("views").children) tab.addEventListener("click", () => page.go({ view: tab.id === "view-person" ? "" : tab.id.slice(5) }));
+  $("views").addEventListener("keydown", (event) => roving(event, [...$("views").children].filter((b) => !b.hidden), (tab) => { tab.click(); tab.focus(); }));
+  $("run").addEventListener("change", () => page.go({ run: Number($("run").value), off: [], features: {}, tau: null, base: "", at: null, cell: "", pin: "", other: "" }));
+  $("model").addEventListener("change", () => page.go({ model: $("model").value, at: null, cell: "", other: "" }));
+  $("copy").addEventListener("click", async () => { await navigator.clipboard.writeText(link()).then(() => { $("copy").textContent = "Copied"; }, () => alert_(`Copy this address: ${link()}`)); setTimeout(() => { $("copy").textContent = "Copy link"; }, 2000); });
+  addEventListener("popstate", () => { const before = page.state; page.state = read(); page.follow(before, true).then((problems) => problems?.length && alert_("", problems)); });
+  document.addEventListener("keydown", (event) => {
+    if (event.target.matches?.("input, textarea, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "/") { event.preventDefault(); $("find").focus(); }
-    else if (event.key === "]") people.step(1);
-    else if (event.key === "[") people.step(-1);
-  }
+    if (event.key === "]" || event.key === "[") page.people.step(event.key === "]" ? 1 : -1);
+  });
 }
 
 function bindTheme() {
-  const kept = sessionStorage.getItem("budge-theme");
-  if (kept) document.documentElement.dataset.theme = kept;
+  const root = document.documentElement, kept = sessionStorage.getItem("budge-theme");
+  if (kept) root.dataset.theme = kept;
   $("theme").addEventListener("click", () => {
-    const dark = document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-    const next = dark === "dark" ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
-    sessionStorage.setItem("budge-theme", next);
+    const now = root.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+    root.dataset.theme = now === "dark" ? "light" : "dark";
+    sessionStorage.setItem("budge-theme", root.dataset.theme);
   });
 }
 
 function alert_(text, problems = []) {
   $("alert").replaceChildren(text, problems.length ? el("ul", {}, ...problemLines(problems)) : "");
   $("alert").hidden = false;
-  delete $("alert").dataset.of;
 }
 
 function clearAlert() { $("alert").hidden = true; }
 
-function fail(error) {
-  if (error.name === "AbortError") return;
-  if (error.problems?.length) return alert_("", error.problems);
-  alert_(error instanceof TypeError ? "The page does not answer. Is budge serve still running?" : visible(error.message ?? "Something failed."));
+bindTheme();
+if (takeToken()) {
+  page.state = read();
+  page.people = new People(page);
+  page.person = new PersonView(page);
+  page.rules = new Rules(page);
+  page.spec = new Spec(page);
+  bind();
+  begin().catch((error) => page.fail(error));
+} else {
+  alert_("This tab has no token. Open the address that budge serve printed; each run has its own.");
 }
-
-begin().catch(fail);

@@ -1,106 +1,81 @@
-// The list of people: found, filtered, sorted, page by page; arrows move through it.
+// The list: the harmed first, in the order of the declared rules, so that it does not move under an edit. One page of it at a time.
 
-import { $, el, rho, delta, gauge, cell, visible } from "./dom.js";
+import { $, button, count, el, mark, rho, roving, visible, words } from "./dom.js";
 import { post } from "./api.js";
 
-const PAGE = 50;
-const NAMES = [["", "all"], ["below", "below"], ["inconclusive", "inconclusive"], ["above", "above"]];
+const ALWAYS = ["none", "below", "at", "above"];
+const CHIPS = ["none", "nohit", "below", "at", "open", "above", "has", "out", "odd", "wait"];
 
 export class People {
-  constructor(page, open) {
+  constructor(page) {
     this.page = page;
-    this.open = open;
-    this.wish = { find: "", verdict: "", sort: "place", down: false, offset: 0, limit: PAGE, other: "", other_verdict: "" };
-    this.record = null;
+    this.rows = [];
     this.turn = 0;
-    let wait;
-    $("find").addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(() => this.ask({ find: $("find").value, offset: 0, other: "" }), 150); });
-    $("find-form").addEventListener("submit", (event) => { event.preventDefault(); const one = this.first(); if (one !== null) this.open(one); });
-    $("sort").addEventListener("change", () => this.ask({ sort: $("sort").value, offset: 0 }));
-    $("down").addEventListener("click", () => { const down = !this.wish.down; $("down").setAttribute("aria-pressed", String(down)); $("down").textContent = down ? "↓" : "↑"; this.ask({ down, offset: 0 }); });
-    $("page-back").addEventListener("click", () => this.ask({ offset: Math.max(0, this.wish.offset - PAGE) }));
-    $("page-on").addEventListener("click", () => this.ask({ offset: this.wish.offset + PAGE }));
-    $("list").addEventListener("keydown", (event) => this.keys(event));
+    $("find-form").addEventListener("submit", (event) => { event.preventDefault(); if (this.rows.length) page.go({ p: who(this.rows[0]), view: "" }); });
+    $("find").addEventListener("input", () => { clearTimeout(this.typing); this.typing = setTimeout(() => page.go({ find: $("find").value }, false), 120); });
+    $("list").addEventListener("keydown", (event) => {
+      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); document.activeElement.click(); }
+      roving(event, [...$("list").children], (item) => this.focus(item));
+    });
+    $("more").addEventListener("click", () => this.load(this.rows.length));
   }
 
-  ask(change) { Object.assign(this.wish, change); return this.load(); }
-
-  both(a, b) { // those to whom two models give these verdicts
-    this.page.model = a.model;
-    $("model").value = a.model;
-    return this.ask({ verdict: a.verdict, other: b.model, other_verdict: b.verdict, offset: 0 });
-  }
-
-  async load() {
-    const mine = ++this.turn;
-    try {
-      const record = await post("people", { state: this.page.state, model: this.page.model, ...this.wish });
-      if (mine === this.turn) { this.record = record; this.draw(); }
-    } catch (error) {
-      if (mine === this.turn) $("find-note").textContent = error.problems?.[0]?.what ?? "The list cannot be read.";
-    }
+  /** Asks for the list (from `offset` on: for more of it). */
+  async load(offset = 0) {
+    const mine = ++this.turn, { state } = this.page;
+    const [other, otherShow] = state.other.split(":");
+    const found = await post("people", { ...this.page.request(), show: state.show, find: state.find, offset, other, other_show: otherShow ?? "" });
+    if (mine !== this.turn) return null;
+    this.rows = offset ? [...this.rows, ...found.rows] : found.rows;
+    this.found = found;
+    this.draw();
+    return found;
   }
 
   draw() {
-    const { record, wish, page } = this;
-    const counts = record.counts;
-    const more = Object.keys(counts).filter((v) => !NAMES.some(([k]) => k === v)).map((v) => [v, v.replace("_", " ")]);
-    const focused = document.activeElement?.dataset?.verdictChip;
-    $("verdicts").replaceChildren(...[...NAMES, ...more].map(([verdict, name]) => el("button", {
-      type: "button", class: `chip ${verdict}`, "aria-pressed": String(wish.verdict === verdict && !wish.other), data: { verdictChip: verdict },
-      on: { click: () => this.ask({ verdict, offset: 0, other: "" }) },
-    }, name, " ", el("span", { class: "count" }, (verdict === "" ? record.found : counts[verdict] ?? 0).toLocaleString("en")))));
-    if (focused !== undefined) $("verdicts").querySelector(`[data-verdict-chip="${CSS.escape(focused)}"]`)?.focus();
-    const pair = wish.other ? `${wish.verdict} for ${page.model}, ${wish.other_verdict} for ${wish.other}` : "";
-    $("find-note").textContent = visible(pair || (record.note && wish.find ? (record.found ? `${record.found.toLocaleString("en")} found ${record.note}` : record.note === "by label" || record.note === "by a condition on features" ? `nobody found ${record.note}` : record.note) : ""));
-    const held = document.activeElement?.dataset?.place;
-    $("list").replaceChildren(...record.rows.map((row) => this.row(row)));
-    if (held !== undefined) $("list").querySelector(`[data-place="${held}"]`)?.focus();
-    const last = Math.min(wish.offset + PAGE, record.listed);
-    $("page-at").textContent = record.listed ? `${wish.offset + 1}–${last} of ${record.listed.toLocaleString("en")}` : "nobody";
-    $("page-back").disabled = wish.offset === 0;
-    $("page-on").disabled = last >= record.listed;
+    const { page, found } = this, { state } = page, named = words(page.tau);
+    if ($("find").value !== state.find && document.activeElement !== $("find")) $("find").value = state.find;
+    const total = Object.values(found.counts).reduce((a, b) => a + b, 0);
+    const usual = ALWAYS.filter((k) => k !== "none" || !found.counts.nohit || found.counts.none);
+    const chip = (key, text, k) => button([el("span", {}, text), " ", el("b", {}, count(k))], () => page.go({ show: key, other: "" }), { data: { show: key, count: k }, "aria-pressed": String(found.show === key) });
+    $("chips").replaceChildren(...CHIPS.filter((k) => usual.includes(k) || found.counts[k]).map((k) => chip(k, named[k], found.counts[k] ?? 0)), chip("all", "everyone", total));
+    const [other, where] = state.other.split(":");
+    $("find-note").textContent = visible([found.note, state.find ? `${count(total)} found` : "", where ? `of these, ${named[where]} for ${other}` : ""].filter(Boolean).join(" · "));
+    $("list").replaceChildren(...(this.rows.length ? this.rows.map((row) => this.item(row)) : [el("li", { class: "nobody", role: "option", "aria-disabled": "true" }, "Nobody.")]));
+    $("more").hidden = this.rows.length >= found.listed;
+    $("more").textContent = `Show more (${count(this.rows.length)} of ${count(found.listed)})`;
+    this.mark();
   }
 
-  row(row) {
-    const { page } = this;
-    const others = row.each ? Object.entries(row.each).filter(([m]) => m !== page.model) : [];
-    const told = `${row.label}: prediction ${cell(row.prediction)}, responsiveness ${rho(row.rho)}, ${row.verdict}`;
-    return el("button", {
-      type: "button", class: "who", "aria-current": row.place === page.person ? "true" : null, "aria-label": visible(told), data: { place: String(row.place), rho: String(row.rho) },
-      on: { click: () => this.open(row.place) },
-    },
-    el("span", { class: "label", title: visible(row.label) }, visible(row.label)),
-    el("span", { class: "said", title: `prediction ${cell(row.prediction)}` }, cell(row.prediction)),
-    el("span", { class: "value" }, rho(row.rho)),
-    el("span", { class: "moved" }, page.edited && row.rho !== row.was ? delta(row.rho, row.was) : null),
-    gauge(row, page.state.threshold),
-    el("span", { class: "under" }, el("span", { class: `verdict ${row.verdict}` }, visible(row.verdict.replace("_", " "))), ...others.map(([m, v]) => el("span", {}, `${visible(m)} ${rho(v)}`))));
+  item(row) {
+    const { page } = this, moved = row.now !== undefined && row.category_now !== "wait" && rho(row.now) !== rho(row.rho);
+    const n = moved ? row.n_now : row.n;
+    const each = row.each ? Object.entries(row.each).filter(([m, v]) => m !== page.model && v !== null).slice(0, 2).map(([m, v]) => `${visible(m)} ${rho(v)}`) : [];
+    return el("li", { role: "option", tabindex: -1, data: { who: who(row), place: row.place, rho: row.rho, category: row.category }, on: { click: () => page.go({ p: who(row), view: "", at: null, cell: "" }) } },
+      mark(row.category),
+      el("span", { class: "who" }, visible(row.label), el("small", {}, [...row.facts.map(visible), ...each].join(" · ") || words(page.tau)[row.category])),
+      el("span", { class: "v" }, moved ? [rho(row.rho), " → ", el("b", {}, rho(row.now))] : rho(row.rho), el("small", {}, n ? `${row.drawn ? "by" : "of"} ${count(n)}` : "")));
   }
 
-  mark(place) {
-    this.page.person = place;
-    for (const node of $("list").children) {
-      if (node.dataset.place === String(place)) node.setAttribute("aria-current", "true");
-      else node.removeAttribute("aria-current");
-    }
+  /** Marks the open person; the list has one stop for the tabulator. */
+  mark() {
+    const items = [...$("list").children], open = items.find((item) => item.dataset.who === this.page.state.p);
+    for (const item of items) { item.setAttribute("aria-selected", String(item === open)); item.tabIndex = -1; }
+    const stop = open ?? items[0];
+    if (stop) stop.tabIndex = 0;
   }
 
-  first() { return this.record?.rows[0]?.place ?? null; }
-
-  async step(by) {
-    const rows = this.record?.rows ?? [];
-    const at = rows.findIndex((row) => row.place === this.page.person) + by;
-    if (at < 0 && this.wish.offset > 0) { await this.ask({ offset: Math.max(0, this.wish.offset - PAGE) }); this.open(this.record.rows.at(-1).place); }
-    else if (at >= rows.length && this.wish.offset + PAGE < this.record.listed) { await this.ask({ offset: this.wish.offset + PAGE }); this.open(this.first()); }
-    else if (rows[at]) { this.open(rows[at].place); $("list").querySelector(`[data-place="${rows[at].place}"]`)?.scrollIntoView({ block: "nearest" }); }
+  focus(item) {
+    for (const other of $("list").children) other.tabIndex = -1;
+    item.tabIndex = 0;
+    item.focus();
   }
 
-  keys(event) {
-    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!by) return;
-    const rows = [...$("list").children];
-    const next = rows[rows.indexOf(document.activeElement) + by];
-    if (next) { event.preventDefault(); next.focus(); }
+  /** Opens the person before or after. */
+  step(by) {
+    const at = this.rows.findIndex((row) => who(row) === this.page.state.p), next = this.rows[at + by];
+    if (next) this.page.go({ p: who(next), at: null, cell: "" });
   }
 }
+
+const who = (row) => row.who ?? row.label;

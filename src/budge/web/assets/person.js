@@ -1,143 +1,217 @@
-// One person: responsiveness with its interval, what flips the prediction, what a person can reach, point by point.
+// One person: a sentence, the table of what decides, what can be tried, and the points. Everything is computed by the server.
 
-import { $, el, num, rho, delta, share, tag, gauge, cell, visible, problemLines, picture } from "./dom.js";
+import { $, button, count, el, problemLines, rho, row, svg, table, visible } from "./dom.js";
 import { post } from "./api.js";
 
-const open = { features: false, points: false, picture: false };
-
-export function drawPerson(page, record) {
-  $("person-name").textContent = `Person ${visible(record.label)}`;
-  const parts = [cards(page, record)];
-  if (record.status === "saved") parts.push(savedWitness(page, record));
-  else {
-    if (record.broken.length) parts.push(el("div", { class: "note warn" }, el("ul", {}, ...problemLines(record.broken))));
-    if (record.reach) parts.push(flips(page, record), reach(page, record));
-    else parts.push(el("p", { class: "note" }, visible(record.sentence)));
-    parts.push(features(page, record));
-    if (record.reach) parts.push(points(page, record), drawn(page, record));
+export class PersonView {
+  constructor(page) {
+    this.page = page;
+    this.turn = 0;
   }
-  $("person").replaceChildren(...parts);
-}
 
-// -- ρ, for each model ------------------------------------------------------------------------------------------------------
-
-function cards(page, record) {
-  const many = Object.keys(record.models).length > 1;
-  return el("div", { class: "cards-row" }, ...Object.entries(record.models).map(([name, row]) => {
-    const was = page.edited ? page.declared?.get(record.place)?.[name] : undefined;
-    if (!page.edited && row.rho !== null) remember(page, record.place, name, row.rho);
-    return el("article", { class: `rho-card ${row.verdict}`, "aria-label": many ? `Model ${visible(name)}` : "Responsiveness", data: { model: name, rho: String(row.rho), verdict: row.verdict } },
-      el("header", {}, many ? el("b", { class: "name" }, visible(name)) : null, el("span", { class: "said" }, "prediction ", el("b", {}, cell(row.prediction))), tag(row.verdict)),
-      el("p", { class: "big" }, el("span", { class: "greek" }, "ρ "), el("span", { class: "rho" }, rho(row.rho)), " ", was === undefined ? null : delta(row.rho, was)),
-      gauge(row, page.state.threshold),
-      el("p", { class: "told" }, told(row, page)));
-  }));
-}
-
-function remember(page, place, name, value) {
-  page.declared ??= new Map();
-  page.declared.set(place, { ...page.declared.get(place), [name]: value });
-}
-
-function told(row, page) {
-  if (row.method === "none") return row.status.replace("_", " ");
-  const lost = row.unresolved ? `, ${num(row.unresolved)} without an answer` : "";
-  if (row.method === "exact") return `${num(row.hits)} of all ${num(row.n)} reachable points hit the target${lost}: ${row.rho === null ? `between ${rho(row.low)} and ${rho(row.high)}` : "exact"}.`;
-  if (row.method === "proved") return row.rho === null ? `Between ${rho(row.low)} and ${rho(row.high)}: proved from the model's structure.` : `${row.extreme === "none" ? "No reachable point hits the target" : row.extreme === "every" ? "Every reachable point hits the target" : row.n ? `${num(row.hits)} of all ${num(row.n)} reachable points hit the target` : "Exact"}: proved from the model's structure.`;
-  if (row.exactness === "approximate") return `${num(row.hits)} of ${num(row.n)} draws of a chain hit the target${lost}: about ${rho(row.low)} to ${rho(row.high)}; no error rate is guaranteed.`;
-  const level = Math.round(100 * (1 - page.start.design.alpha));
-  return `${num(row.hits)} of ${num(row.n)} draws hit the target${lost}: between ${rho(row.low)} and ${rho(row.high)} at ${level} %.`;
-}
-
-// -- what flips it ---------------------------------------------------------------------------------------------------------
-
-function flips(page, record) {
-  const found = record.reach.models[page.model], row = record.models[page.model];
-  const inside = el("section", { class: "block flips", "aria-labelledby": "flips-head" }, el("h3", { id: "flips-head" }, "What attains the target", Object.keys(record.models).length > 1 ? el("span", { class: "of" }, ` for ${visible(page.model)}`) : null));
-  const plan = found.plan, least = plan && plan.least;
-  const steps = least || (plan && plan.moves.length && !found.witness.length) ? plan.moves : found.witness;
-  if (!steps.length) {
-    const stays = found.hits > 0 || (plan && plan.status === "already");
-    const proved = record.reach.exact && row.unresolved === 0;
-    inside.append(el("p", {}, stays ? "Staying is enough: the prediction is in the target already." : proved ? `Nothing within reach: proved over all ${num(record.reach.points)} points.` : row.extreme === "none" || (plan && plan.status === "impossible") ? "Nothing within reach: proved from the model's structure." : row.method === "exact" ? `No hit among the points that have an answer: ρ is at most ${rho(row.upper)}.` : row.exactness === "approximate" ? `No hit in ${num(record.reach.points)} draws of a chain: ρ is about ${rho(row.upper)} or less; no error rate is guaranteed.` : `No hit in ${num(record.reach.points)} draws: ρ is at most ${rho(row.upper)} (error ${share(page.start.design.alpha)}).`));
-    return inside;
+  /** Draws a person anew; choices that the address holds are tried again. */
+  draw(record) {
+    const { page } = this;
+    this.record = record;
+    this.points = record.points;
+    const others = Object.entries(record.models).filter(([m]) => m !== record.model).map(([m, row]) => `${visible(m)}: ρ ${rho(row.rho)}`);
+    const own = record.models[record.model];
+    const today = `${page.start.models.length > 1 ? `${visible(record.model)}: ` : ""}output ${visible(record.today?.output ?? own.prediction)} today`;
+    this.pinBox = el("div", { id: "pin" });
+    this.pointBox = el("section", { id: "points" });
+    $("person").replaceChildren(
+      el("div", { class: "head" }, el("div", {}, el("h1", { id: "person-name" }, `Person ${visible(record.label)}`), el("p", { class: "hint" }, [...record.facts.map(visible), today, ...others].join(" · "))),
+        el("span", { class: "tools" },
+          button(page.state.pin === page.state.p ? "Pinned" : "Pin to compare", () => page.go({ pin: page.state.pin === page.state.p ? "" : page.state.p }), { id: "pin-this", "aria-pressed": String(page.state.pin === page.state.p) }),
+          button("‹", () => page.people.step(-1), { id: "person-back", "aria-label": "Person before", title: "Person before ( [ )" }), button("›", () => page.people.step(1), { id: "person-on", "aria-label": "Next person", title: "Next person ( ] )" }))),
+      el("p", { class: "say", id: "sentence", data: { rho: own.rho, n: own.n, hits: own.hits, verdict: own.verdict } }, visible(record.say.join(" "))),
+      this.edited(), this.pinBox,
+      ...(record.broken?.length ? [el("ul", { class: "note warn" }, ...problemLines(record.broken))] : []),
+      ...(record.status === "saved" ? [el("p", { class: "note", id: "read-only" }, "This is a saved run without its model: what decides, what can be tried and what rules hold back need it. Start with --data and --model.")]
+        : record.points ? [this.mosaic(), this.tryBox(), this.pointBox] : []),
+      record.still ? el("details", {}, el("summary", {}, `What cannot change for ${visible(record.label)}`), el("dl", { class: "still" }, record.still.flatMap(([k, v]) => [el("dt", {}, visible(k)), el("dd", {}, visible(v))]))) : "",
+    );
+    if (!record.points) return;
+    this.drawPoints();
+    if (page.state.cell) this.list(page.state.cell).catch((error) => page.fail(error));
+    this.result(record.today);
+    if (page.state.at) this.attempt(page.state.at);
   }
-  const rest = found.flips.filter((f) => f.length && JSON.stringify(f) !== JSON.stringify(steps));
-  inside.append(
-    el("table", { class: "witness" },
-      el("caption", {}, least ? `The least that does: ${plan.method === "listed" ? "every reachable point was asked about" : "proved from the model's structure"}.` : "The nearest one found, with no move that it does not need."),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "from"), el("th", { scope: "col", class: "num" }, "to"))),
-      el("tbody", {}, ...steps.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to)))))),
-    rest.length ? el("details", {}, el("summary", {}, `${rest.length} more near ones`), el("ol", { class: "ways" }, ...rest.map((f) => el("li", {}, f.map((w, i) => [i ? ", " : "", el("span", { class: "step" }, `${visible(w.feature)} ${cell(w.from)} → `, el("b", {}, cell(w.to)))]).flat())))) : "");
-  return inside;
-}
 
-function savedWitness(page, record) {
-  const found = record.witness[page.model];
-  if (found && !found.length) return el("section", { class: "block" }, el("h3", {}, "What attains the target"), el("p", {}, "Staying is enough: the prediction is in the target already."));
-  return el("section", { class: "block" }, el("h3", {}, "What attains the target"),
-    found ? el("table", { class: "witness" }, el("caption", {}, "The nearest one found, with no move that it does not need."),
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "from"), el("th", { scope: "col", class: "num" }, "to"))),
-      el("tbody", {}, ...found.map((w) => el("tr", {}, el("th", { scope: "row" }, visible(w.feature)), el("td", { class: "num" }, cell(w.from)), el("td", { class: "num to" }, cell(w.to))))))
-      : el("p", {}, "No point was found that does."));
-}
+  fail(record) {
+    this.record = null;
+    $("person").replaceChildren(el("h1", { id: "person-name" }, `Person ${visible(this.page.state.p)}`), el("div", { class: "note warn" }, el("p", {}, "Nothing can be computed for this person:"), el("ul", {}, ...problemLines(record.problems))));
+  }
 
-// -- what a person can reach ------------------------------------------------------------------------------------------------------
+  /** What was edited, and the way back. */
+  edited() {
+    const { page } = this, was = this.record.declared, before = was ? ` As declared: ${count(was.hits)} of ${count(was.n)} ${was.method === "exact" ? "points" : "draws"} (ρ ${rho(was.rho)}).` : "";
+    return page.edits.length ? el("div", { class: "edited", id: "edited" }, el("span", {}, `Edited: ${visible(page.edits.join("; "))}.${before}`), button("Back to the declared rules", () => page.reset(), { id: "reset" })) : "";
+  }
 
-function reach(page, record) {
-  const r = record.reach;
-  return el("section", { class: "block", "aria-labelledby": "reach-head" }, el("h3", { id: "reach-head" }, "What this person can reach"),
-    el("p", { class: "sentence", data: { points: String(r.points), exact: String(r.exact) } }, visible(record.sentence)),
-    r.moved.length ? el("div", { class: "scroll" }, el("table", { class: "reach" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Feature"), el("th", { scope: "col", class: "num" }, "now"), el("th", { scope: "col" }, "reaches"), el("th", { scope: "col", title: "Share of the points in which it differs from now" }, "moves"), el("th", { scope: "col", title: "Share of the points that attain the target in which it differs from now" }, "in hits"))),
-      el("tbody", {}, ...r.moved.map((m) => el("tr", {},
-        el("th", { scope: "row" }, visible(m.name)), el("td", { class: "num" }, cell(m.from)),
-        el("td", {}, m.levels ? m.levels.map(cell).join(", ") : el("span", {}, `${cell(m.low)} – ${cell(m.high)}`, el("span", { class: "muted" }, m.values > 2 ? ` · ${m.values.toLocaleString("en")} values` : ""))),
-        el("td", {}, meter(m.share)), el("td", {}, meter(m.share_of_hits[page.model]))))))) : "");
-}
+  pin(record) {
+    if (!record.say) return this.pinBox?.replaceChildren();
+    const mine = this.record, line = (one) => { const row = one.models[mine.model]; return `ρ ${rho(row?.rho)}, ${count(row?.hits ?? 0)} of ${count(row?.n ?? 0)}`; };
+    const side = (title, one) => el("div", {}, el("h2", {}, title), el("p", { class: "hint" }, [...one.facts.map(visible), line(one)].join(" · ")), el("p", {}, visible(one.say.join(" "))));
+    this.pinBox.replaceChildren(el("div", { class: "pins" }, side(`Person ${visible(mine.label)}`, mine), side(`Pinned: person ${visible(record.label)}`, record)),
+      record.differs.length ? el("details", { id: "differs" }, el("summary", {}, `Differs in ${count(record.differs.length)} features, of which ${count(record.differs.filter((d) => d.moves).length)} can change`),
+        table(["Feature", visible(mine.label), visible(record.label), "Can change"], record.differs.map((d) => row(visible(d.feature), visible(d.mine), visible(d.other), d.moves ? "yes" : "no")))) : "",
+      button("Unpin", () => this.page.go({ pin: "" }), { id: "unpin" }));
+  }
 
-function meter(value) {
-  return el("span", { class: "meter" }, el("span", { class: "track", "aria-hidden": "true" }, el("span", { class: "fill", width: `${100 * (value ?? 0)}%` })), el("span", { class: "n" }, share(value)));
-}
+  // -- what decides ------------------------------------------------------------------------------------------------------
 
-function kept(name, summary, ...children) {
-  const node = el("details", { class: "block", open: open[name] }, el("summary", {}, el("h3", {}, summary)), ...children);
-  node.addEventListener("toggle", () => { open[name] = node.open; });
-  return node;
-}
-
-function features(page, record) {
-  const extra = Object.entries(record.extra);
-  return kept("features", `All ${record.features.length} features`, el("div", { class: "tiles" }, ...record.features.map((f) => el("div", { class: f.moves ? "tile moves" : "tile" },
-    el("span", { class: "k" }, visible(f.name)), el("b", {}, cell(f.value)), f.own && f.free ? el("span", { class: "own" }, `${f.own[0] < 0 ? `−${num(-f.own[0])}` : "0"} … ${f.own[1] > 0 ? `+${num(f.own[1])}` : "0"}`) : el("span", { class: "own" }, f.free ? "any level" : f.moves ? "follows" : "stays")))),
-  extra.length ? el("p", { class: "hint" }, `Not in the spec: ${extra.map(([k, v]) => `${visible(k)} = ${cell(v)}`).join(", ")}`) : "");
-}
-
-function points(page, record) {
-  const { listed, points: total } = record.reach;
-  const models = Object.keys(listed.outputs);
-  const many = models.length > 1;
-  const rows = listed.distance.map((d, i) => el("tr", { class: listed.hits[page.model][i] ? "hit" : null },
-    ...models.map((m) => el("td", { class: `num out ${listed.hits[m][i] ? "hit" : ""}` }, cell(listed.outputs[m][i]), listed.hits[m][i] ? el("span", { class: "sr" }, " (in the target)") : null)),
-    el("td", { class: "num far" }, num(d)),
-    ...listed.columns.map((_, j) => el("td", { class: "num" }, cell(listed.rows[j][i])))));
-  const shown = rows.length < total ? `the nearest ${rows.length} of ${total.toLocaleString("en")}` : `all ${total.toLocaleString("en")}`;
-  return kept("points", `Points: ${shown}`, el("div", { class: "scroll points" }, el("table", {},
-    el("thead", {}, el("tr", {}, ...models.map((m) => el("th", { scope: "col", class: "num" }, many ? visible(m) : "output")), el("th", { scope: "col", class: "num", title: "Moves in units of each feature's range" }, "distance"), ...listed.columns.map((c) => el("th", { scope: "col", class: "num" }, visible(c))))),
-    el("tbody", {}, ...rows))));
-}
-
-function drawn(page, record) {
-  const inside = el("div", { class: "figure budge-figure" });
-  const load = async () => {
-    inside.replaceChildren(el("p", { class: "hint" }, "Drawing …"));
-    try {
-      inside.replaceChildren(picture((await post("figure", { figure: "person", state: page.state, person: record.place, model: page.model })).svg));
-    } catch (error) {
-      inside.replaceChildren(el("ul", { class: "hint" }, ...problemLines(error.problems ?? [])));
+  mosaic() {
+    const { table, caption } = this.record, aim = visible(this.page.start.words.aim);
+    const box = el("section", { id: "mosaic" }, el("h2", {}, `Which combinations lead to ${aim}`));
+    if (table) {
+      const body = table.findIndex((line) => line.some((cell) => cell.tag === "td" && cell.cls !== "corner"));
+      const lines = (some) => some.map((line) => el("tr", {}, ...line.map((cell) => this.cell(cell))));
+      box.append(el("p", { class: "hint" }, "Choose a cell to list its points and to try the best of them."),
+        el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": "Table of what decides" }, el("table", { class: "mosaic" }, el("thead", {}, ...lines(table.slice(0, body))), el("tbody", {}, ...lines(table.slice(body))))));
     }
-  };
-  const node = kept("picture", "The points as a picture", inside);
-  node.addEventListener("toggle", () => { if (node.open && !inside.childElementCount) load(); });
-  return node;
+    box.append(el("p", { class: "hint" }, visible(caption || "Nothing that this person can change makes a difference: there is one point.")));
+    return box;
+  }
+
+  cell(cell) {
+    const span = { colspan: cell.across > 1 ? cell.across : null, rowspan: cell.down > 1 ? cell.down : null, scope: cell.scope || null };
+    if (!cell.key) return el(cell.tag, { class: cell.cls, ...span }, visible(cell.text));
+    const pick = button([visible(cell.text), cell.small ? el("small", {}, cell.small) : null], () => this.page.go({ cell: this.page.state.cell === cell.key ? "" : cell.key }, false), { class: cell.cls, data: { cell: cell.key }, "aria-pressed": "false", "aria-label": `${visible(cell.title)}${cell.small ? `, ${cell.small}` : ""}` });
+    return el("td", span, pick);
+  }
+
+  /** Lists the points of a cell (of all, where none is named); `best`: tries the one nearest to the target. */
+  async list(cell, best = false) {
+    if (!this.record?.points) return;
+    let found;
+    try { found = await this.ask("points", { cell }); } catch (error) { if (error.status !== 400) throw error; return this.page.go({ cell: "" }, false); }
+    if (!found) return;
+    this.points = found;
+    for (const own of document.querySelectorAll("[data-cell]")) own.setAttribute("aria-pressed", String(own.dataset.cell === cell));
+    this.drawPoints();
+    if (best && cell && found.at) await this.page.go({ at: found.at }, false);
+  }
+
+  // -- trying a change ---------------------------------------------------------------------------------------------------
+
+  tryBox() {
+    const { record } = this;
+    this.live = el("p", { class: "outcome", id: "outcome", "aria-live": "polite" });
+    this.controls = record.controls.map((control, k) => this.control(control, k));
+    return el("section", { id: "try" }, el("h2", {}, "Try a change"),
+      el("p", { class: "hint" }, record.controls.length ? `Only what person ${visible(record.label)} can reach is offered; • marks today’s value.` : "There is nothing that this person can change."),
+      el("div", { class: "result" }, this.live, this.chart()),
+      el("div", { class: "controls" }, ...this.controls),
+      el("p", { class: "tools" }, record.goal ? button("Go to the least change", () => this.page.go({ at: record.goal }, false), { id: "goal", class: "main" }) : "",
+        record.controls.length ? button("Back to today", () => this.page.go({ at: null }, false), { id: "today" }) : ""));
+  }
+
+  control(control, k) {
+    const name = visible(control.name), levels = control.levels.map(visible), at = Math.max(control.now, 0);
+    if (control.slider) {
+      const said = el("output", {}, levels[at]), slider = el("input", { type: "range", id: `control-${k}`, min: 0, max: levels.length - 1, value: at, "aria-valuetext": levels[at], data: { control: k } });
+      slider.addEventListener("input", () => this.choose(k, Number(slider.value)));
+      return el("div", { class: "control" }, el("label", { for: `control-${k}` }, name), el("span", { class: "slide" }, slider, said, el("span", { class: "hint" }, `${levels[0]} to ${levels.at(-1)}`)));
+    }
+    return el("div", { class: "control" }, el("span", { id: `name-${k}` }, name), el("span", { class: "seg", role: "radiogroup", "aria-labelledby": `name-${k}` },
+      ...levels.map((text, i) => el("label", { class: i === control.now ? "now" : null }, el("input", { type: "radio", name: `control-${k}`, value: i, checked: i === at, data: { control: k }, on: { change: () => this.choose(k, i) } }), text))));
+  }
+
+  choose(k, level) {
+    const at = [...(this.page.state.at ?? this.record.controls.map((c) => Math.max(c.now, 0)))];
+    at[k] = level;
+    this.set(at);
+    this.page.go({ at }, false);
+  }
+
+  /** Sets the controls to levels, without a change of their own. */
+  set(at) {
+    this.record.controls.forEach((control, k) => {
+      const level = at ? at[k] : Math.max(control.now, 0), slider = this.controls[k].querySelector("input[type=range]");
+      if (!slider) { const radio = this.controls[k].querySelector(`input[value="${level}"]`); if (radio) radio.checked = true; return; }
+      slider.value = level;
+      slider.setAttribute("aria-valuetext", visible(control.levels[level]));
+      slider.nextElementSibling.textContent = visible(control.levels[level]);
+    });
+  }
+
+  /** Asks what comes of a choice; the answer to an older one is not shown. */
+  async attempt(at) {
+    if (!this.record?.points) return;
+    const mine = ++this.turn;
+    if (at && at.length !== this.record.controls.length) return this.page.go({ at: null }, false);
+    this.set(at);
+    if (!at) return this.result(this.record.today);
+    try {
+      const found = await this.ask("try", { at });
+      if (found && mine === this.turn) this.result(found);
+    } catch (error) {
+      if (error.status === 400) this.page.go({ at: null }, false); else this.page.fail(error);
+    }
+  }
+
+  /** Asks about the open person; nothing where another one has been opened since. */
+  async ask(path, more) {
+    const mine = this.record, found = await post(path, { ...this.page.request(), who: this.page.state.p, ...more });
+    return mine === this.record ? found : null;
+  }
+
+  result(found) {
+    const aim = visible(this.page.start.words.aim), { today } = this.record;
+    const state = !found.feasible ? "barred" : !found.answered ? "open" : found.draws > 1 ? "draws" : found.hit ? "yes" : "no";
+    const head = { barred: "Cannot be reached", open: "No answer", yes: `Leads to ${aim}`, no: `Does not lead to ${aim}`, draws: `Leads to ${aim} in ${count(found.hits ?? 0)} of ${count(found.draws ?? 0)} draws of what follows` }[state];
+    const output = found.output ? ` ${found.draws > 1 ? "median output" : "output"} ${visible(found.output)}${found.today || !today.output ? "" : ` (today ${visible(today.output)})`}` : "";
+    const follows = (found.follows ?? []).map(([name, from, to]) => `${visible(name)} ${visible(to)} (today ${visible(from)}, follows)`);
+    this.live.replaceChildren(el("b", { class: state }, head), output ? el("span", {}, output) : "", el("span", { class: "hint" }, [...(found.why ?? []).map(visible), ...follows].map((t) => ` · ${t}`).join("")));
+    Object.assign(this.live.dataset, { state, score: found.score ?? "", output: found.output ?? "" });
+    this.place(found.score ?? null, found.output);
+  }
+
+  // -- outputs of all points ------------------------------------------------------------------------------------------------
+
+  chart() {
+    const { chart } = this.record;
+    this.marker = null;
+    if (!chart) return "";
+    const n = chart.hits.length, most = Math.max(...chart.hits.map((h, i) => h + chart.misses[i]));
+    const bar = (i, from, k, cls) => (k ? [svg("rect", { class: cls, x: i + 0.06, y: 40 - (40 * (from + k)) / most, width: 0.88, height: Math.max((40 * k) / most, 1.5) })] : []);
+    const bars = chart.hits.flatMap((h, i) => [...bar(i, 0, chart.misses[i], "miss"), ...bar(i, chart.misses[i], h, "hit")]);
+    const spot = (v) => (100 * (v - chart.low)) / (chart.high - chart.low), cut = chart.cut === null ? null : spot(chart.cut);
+    const zone = cut === null ? [] : [svg("rect", { class: "zone", x: chart.lower ? 0 : (cut * n) / 100, y: 0, width: (n * (chart.lower ? cut : 100 - cut)) / 100, height: 40 })];
+    const drawn = svg("svg", { viewBox: `0 0 ${n} 40`, preserveAspectRatio: "none", role: "img", "aria-label": `Outputs of ${count(this.record.points.of)} ${this.record.points.drawn ? "draws" : "points"}; best ${this.record.best}${cut === null ? "" : `; ${this.page.start.words.aim} needs ${chart.needs}`}` }, ...zone, ...bars);
+    this.marker = el("span", { class: "marker" });
+    this.spot = spot;
+    const line = el("span", { class: "cut" }, el("span", { class: cut > 60 ? "left" : null }, `needs ${chart.needs}`));
+    if (cut !== null) line.style.left = `${cut}%`;
+    return el("div", { class: "chart" }, drawn, cut === null ? "" : line, this.marker);
+  }
+
+  place(score, text) {
+    if (!this.marker) return;
+    this.marker.hidden = score === null;
+    if (score === null) return;
+    this.marker.style.left = `${Math.max(0, Math.min(100, this.spot(score)))}%`;
+    this.marker.textContent = visible(text);
+  }
+
+  // -- points ----------------------------------------------------------------------------------------------------------------
+
+  drawPoints() {
+    const { points, page } = this, kind = points.drawn ? "draws" : "points", cell = points.listed < points.of || page.state.cell;
+    const head = cell ? `in the cell chosen: ${count(points.listed)} of ${count(points.of)}` : `all ${count(points.of)}, nearest to ${visible(page.start.words.aim)} first`;
+    const rows = points.rows.map((row) => el("tr", { class: row.hit ? "hit" : null }, el("td", { class: "num" }, row.output === null ? "no answer" : visible(row.output)), el("td", {}, row.hit ? "yes" : "no"), row.weight === undefined ? null : el("td", { class: "num" }, rho(row.weight)), ...row.cells.map(([text, moved]) => el("td", { class: moved ? "moved" : "same" }, visible(text)))));
+    const heads = ["Output", `Leads to ${visible(page.start.words.aim)}`, ...(points.rows[0]?.weight === undefined ? [] : ["Weight"]), ...points.columns.map(visible)];
+    const left = points.listed - points.rows.length;
+    this.pointBox.replaceChildren(el("h2", {}, `${points.drawn ? "Draws" : "Points"} `, el("span", { class: "hint", id: "points-note", data: { listed: points.listed, hits: points.hits } }, head), " ", page.state.cell ? button("Show all", () => page.go({ cell: "" }, false), { id: "show-all" }) : ""),
+      el("div", { class: "scroll", tabindex: 0, role: "group", "aria-label": `Table of ${kind}` }, el("table", { class: "pts" }, el("thead", {}, el("tr", {}, ...heads.map((t, i) => el("th", { scope: "col", class: i ? null : "num" }, t)))), el("tbody", {}, ...rows))),
+      left > 0 ? button(`and ${count(left)} more`, () => this.more(), { id: "points-more" }) : "");
+  }
+
+  async more() {
+    const found = await this.ask("points", { cell: this.page.state.cell, offset: this.points.rows.length }).catch((error) => this.page.fail(error));
+    if (!found) return;
+    this.points = { ...found, rows: [...this.points.rows, ...found.rows] };
+    this.drawPoints();
+  }
 }

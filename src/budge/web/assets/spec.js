@@ -6,9 +6,8 @@ import { post } from "./api.js";
 const QUICK = 150, DEEP = 700;
 
 export class Spec {
-  constructor(page, apply) {
+  constructor(page) {
     this.page = page;
-    this.apply = apply;
     this.text = null; // what the state says
     this.kind = "yaml";
     this.turn = 0;
@@ -29,18 +28,23 @@ export class Spec {
       $("spec-file").value = "";
       this.typed();
     });
-    $("spec-text").readOnly = !page.start.live;
     $("parts").addEventListener("toggle", () => this.parts());
+    // The address does not hold a text that was not applied: leaving would lose it.
+    addEventListener("beforeunload", (event) => { if (this.own) event.preventDefault(); });
   }
+
+  /** Whether the text was edited and not applied. */
+  get own() { return this.text !== null && $("spec-text").value !== this.text; }
 
   /** The state changed: what nobody has edited here follows it. */
   sync() { this.stale = true; if (!$("spec-panel").hidden) { this.shown(); this.parts(); } }
 
   async shown() {
     if (this.text !== null && !this.stale) return;
-    const own = this.text !== null && $("spec-text").value !== this.text;
+    const { own } = this;
+    $("spec-text").readOnly = !this.page.start.live;
     try {
-      const { text } = await post("spec/text", { state: this.page.state });
+      const { text } = await post("spec/text", this.page.request());
       this.text = text;
       this.stale = false;
       if (!own) this.put(text);
@@ -53,7 +57,7 @@ export class Spec {
   async parts() {
     if (!$("parts").open) return;
     try {
-      $("parts-figure").replaceChildren(picture((await post("figure", { figure: "partition", state: this.page.state, model: this.page.model })).svg));
+      $("parts-figure").replaceChildren(picture((await post("figure", { ...this.page.request(), figure: "partition" })).svg));
     } catch (error) {
       $("parts-figure").replaceChildren(el("ul", {}, ...problemLines(error.problems ?? [])));
     }
@@ -77,7 +81,7 @@ export class Spec {
   async check(text, mine, changed, deep) {
     let found;
     try {
-      found = await post("spec/check", { text, kind: this.kind, deep });
+      found = await post("spec/check", { run: this.page.state.run, text, kind: this.kind, deep });
     } catch (error) {
       found = { ok: false, problems: error.problems ?? [], report: null };
     }
@@ -98,12 +102,15 @@ export class Spec {
   async send() {
     $("spec-apply").disabled = true;
     try {
-      const { base, model } = await post("spec/apply", { text: $("spec-text").value, kind: this.kind });
-      const typed = $("spec-text").value;
-      if (this.kind === "yaml") this.text = typed;
-      const result = await this.apply(base, model);
-      if (result === true) { this.kind = "yaml"; this.stale = true; this.text ??= ""; $("spec-text").value = this.text; await this.shown(); this.put(this.text); this.status("Applied.", false); }
-      else this.status(result.map((p) => p.what).join("; "), true);
+      const { base, model } = await post("spec/apply", { run: this.page.state.run, text: $("spec-text").value, kind: this.kind });
+      this.page.models.set(base, model);
+      this.text = $("spec-text").value;
+      const problems = await this.page.go({ base: base === this.page.start.state.base ? "" : base, off: [], features: {}, at: null, cell: "" });
+      if (problems?.length) return this.status(problems.map((p) => p.what).join("; "), true);
+      this.kind = "yaml";
+      this.stale = true;
+      await this.shown();
+      this.status("Applied.", false);
     } catch (error) {
       this.status(error.problems?.map((p) => p.what).join("; ") || error.message, true);
     }
