@@ -42,13 +42,14 @@ class Proofs:
         """One row per person and model."""
         tables = []
         for name in self.audit.models:
-            part = self._table(name)
+            part = self.of_model(name)
             if len(self.audit.models) > 1:
                 part.insert(0, "model", name)
             tables.append(part)
         return pd.concat(tables) if len(tables) > 1 else tables[0]
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def of_model(self, name: str) -> pd.DataFrame:
+        """Return the rows of one model."""
         rows = self.audit.rows[name]
         counts, claims = rows.counts, self.audit.claims(name)
         extreme, word = claims.extreme_code, counts.words("proof")
@@ -92,7 +93,7 @@ class Proofs:
         return in_lines(self._sentence(name) for name in self.audit.models)
 
     def _sentence(self, name: str) -> str:
-        table, target = self._table(name), self.audit.info["target"]
+        table, target = self.of_model(name), self.audit.info["target"]
         if self.single and len(table) == 1:
             return _about_one(table.iloc[0], target)
         tally = table["status"].value_counts()
@@ -130,7 +131,7 @@ def _about_one(row: pd.Series, target: str) -> str:
 
 def prove(
     model: Any, X: Any, im: Any, *, target: Any = None, n: int | None = None, seed: int | None = None, population: Any = None, seconds: float | None = None,
-    n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None, design: Design | None = None, execution: Execution | None = None,
+    n_jobs: int | None = None, progress: Callable[[int, int], None] | bool | None = None, design: Design | None = None, execution: Execution | None = None,
 ) -> Proofs:  # fmt: skip
     """Prove for every person whether some action leads to the target.
 

@@ -21,6 +21,7 @@ from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
 from budge.models.contained import kept_seeds
+from budge.progress import noting, share_of
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.ablation_result import Ablation, Compared, compared, rank
 from budge.stress.common import Asked, allowed, claims_at, noted, without_journal
@@ -30,6 +31,7 @@ from budge.stress.tally import Tally, tally
 __all__ = ["LEAST_ACCEPTED", "ablate", "probe"]
 
 
+@noting("people")
 @kept_seeds()
 def ablate(
     model: Any,
@@ -44,7 +46,7 @@ def ablate(
     seed: int | None = None,
     population: Any = None,
     method: Literal["both", "paired"] = "both",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
 ) -> Ablation:
@@ -66,7 +68,7 @@ def ablate(
         the original allows stand for the original. It is refused where that is not the original's law (whole and real features that move in one
         part), and gives no estimate where too few draws are allowed.
     progress
-        Called with (people done, people in all).
+        Called with (people done, people in all), for the original and every relaxation. As in `budge.audit` a line is shown without it.
 
     Returns
     -------
@@ -90,7 +92,7 @@ def ablate(
     wishes = given(target=target, threshold=threshold, alpha=alpha, n=n, seed=seed, population=population)
     question = designed(design, {"testing": False} | wishes)
     carried = without_journal(execution)
-    progress = progress or carried.progress
+    assert callable(progress)
     about = Asked.of(model, X, im, question, check=bool(carried.check))
     question, source = about.design, about.source
     chosen, left_out = resolve(im, relaxations, source.frame)
@@ -113,22 +115,24 @@ def ablate(
     return replace(made, info=noted(info, about.checked(found.counts, carried.check, made)))
 
 
-def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None) -> Tally:
+def _tallies(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress) -> Tally:
     """Count all sets: relaxations that keep the features' types share their points; the others are asked about by themselves."""
     models = [r.model(im) for r in chosen]
     kinds = [(f.type, f.levels) for f in im.features]
     alike = [k for k, m in enumerate(models) if [(f.type, f.levels) for f in m.features] == kinds]
     relaxed = f"{about.design.purpose}, relaxed"
     purposes = [about.design.purpose, *(relaxed for _ in alike)]
-    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=progress)
+    stages = len(models) + 1
+    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=share_of(progress, 0, len(alike) + 1, stages))
     if len(alike) == len(models):
         return shared
     counts = {0: (shared.counts[0], shared.size[0])} | {k + 1: (shared.counts[s], shared.size[s]) for s, k in enumerate(alike, start=1)}
     queries = shared.asked
-    for k in set(range(len(models))) - set(alike):
+    for at, k in enumerate(sorted(set(range(len(models))) - set(alike)), len(alike) + 1):
         other = make_source(models[k], about.source.frame, "keep")
         assert isinstance(other, TableSource)
-        lone = tally(replace(about, source=other, chosen=about.chosen & ~about.source.invalid), [models[k]], purposes=[relaxed])
+        some = replace(about, source=other, chosen=about.chosen & ~about.source.invalid)
+        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(progress, at, 1, stages))
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]
