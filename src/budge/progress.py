@@ -35,11 +35,12 @@ class Portion:
     A slow model is asked about fewer rows at a time, unless that costs time: some take as long for few rows as for many.
     """
 
-    FIRST, FEWEST, STEP, LOSS = 8_000, 200, 8, 0.8
+    FIRST, FEWEST, STEP, SURCHARGE = 8_000, 200, 8, 0.2
 
     def __init__(self, most: int, clock: Callable[[], float] = time.perf_counter) -> None:
         self.most, self.clock = most, clock
-        self.rows, self.fewest, self.fastest = min(self.FIRST, most), self.FEWEST, 0.0
+        self.rows, self.call = min(self.FIRST, most), 0.0  # `call`: seconds that a portion takes whatever its size
+        self.last: tuple[int, float] | None = None
 
     @contextmanager
     def taking(self, rows: int) -> Iterator[None]:
@@ -49,15 +50,14 @@ class Portion:
         self.took(rows, self.clock() - began)
 
     def took(self, rows: int, seconds: float) -> None:
-        """Choose the next portion by what the last one took."""
-        speed = rows / max(seconds, 1e-9)
-        if speed < self.LOSS * self.fastest and rows < self.most:
-            self.rows = self.fewest = min(self.STEP * max(self.rows, 1), self.most)
-        elif seconds > 2 * MOMENT:
-            self.rows = max(self.fewest, int(rows * MOMENT / seconds))
-        elif seconds < MOMENT / 2:
-            self.rows = min(self.STEP * self.rows, self.most, int(self.rows * MOMENT / max(seconds, 1e-9)))
-        self.fastest = max(self.fastest, speed)
+        """Choose the next portion by what the last ones took: short enough, but no more than a fifth of it for the call itself."""
+        if self.last is not None and not 0.5 < rows / max(self.last[0], 1) < 2:
+            slope = (seconds - self.last[1]) / (rows - self.last[0])
+            self.call = max(seconds - max(slope, 0.0) * rows, 0.0)
+        self.last = rows, seconds
+        each = max(seconds - self.call, 1e-9) / max(rows, 1)
+        wanted = max(MOMENT, self.call / self.SURCHARGE) / each
+        self.rows = int(min(max(wanted, self.FEWEST), self.STEP * max(rows, self.FEWEST), self.most))
 
 
 class Pace:

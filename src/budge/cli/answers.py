@@ -41,7 +41,7 @@ def show_answer(audit: Audit, model: str) -> Told:
     named = f"{model}: " if len(audit.models) > 1 else ""
     say(named + " ".join(part for part in (told.headline, told.how, told.lost, told.left_out) if part))
     if told.judged:
-        words = {name: text.split(",")[0] if name == "below" else text for name, text in category_words(tau).items()}
+        words = {name: text.split(",")[0] if name == "below" else text for name, text in category_words(tau, audit.design.claim).items()}
         shown = [name for name in CATEGORIES if told.numbers[name] or (name in ("below", "above") and tau > 0)]
         say()
         show_bars([(words[n], told.numbers[n], per_cent(told.numbers[n], told.judged)) for n in shown], [_STYLES.get(n, "") for n in shown])
@@ -83,7 +83,7 @@ def show_people(audit: Audit, model: str, groups: Sequence[str], told: Told) -> 
     if design.claim == "above":
         some = chosen(audit, model, lambda t: t["verdict"] == "above", ["low", "rho"], rising=False, most=SOME)
         if some.many:
-            head(f"{category_words(design.threshold)['above'].capitalize()}: {heads(some.many)}, highest ρ first{under}")
+            head(f"{category_words(design.threshold, design.claim)['above'].capitalize()}: {heads(some.many)}, highest ρ first{under}")
             _show_some(some, by, nouns)
         return
     if told.numbers["none"]:
@@ -107,7 +107,8 @@ def _show_none(audit: Audit, model: str, by: str, nouns: Wording, under: str) ->
     none = chosen(audit, model, lambda t: t["extreme"] == "none", ["n"], rising=False, most=MOST_RANKED)
     near = closest(none, most=FEW)
     target = nouns.target_name or "the target"
-    head(f"No way at all: {heads(none.many)}, {f'closest to {target} first' if near is not None else 'most points first'}{under}")
+    order = f", closest to {target} first" if near is not None else ", most points first" if (none.rows["method"] == "exact").all() and none.many > 1 else ""
+    head(f"No way at all: {heads(none.many)}{order}{under}")
     some = near[0] if near is not None else Chosen(audit, model, none.rows.head(FEW), none.many)
     rows, known = some.rows, (some.rows["method"] == "exact").tolist()
     points = Column("points", [f"{n:,}" if listed_ else "–" for n, listed_ in zip(rows["n"], known)], right=True, spare=1)
@@ -151,17 +152,19 @@ def _show_nohit(audit: Audit, model: str, told: Told) -> None:
 def show_notes(notes: Sequence[object]) -> None:
     """Print what is to be known besides."""
     for note in notes:
-        say(f"Note: {note}")
+        say(f"Note: {note}.")
 
 
 def show_next(audit: Audit, told: Sequence[Told], place: str) -> None:
     """Print what to do next: at most three things."""
+    if not sum(t.judged for t in told):
+        return
     found = [f"budge report {place} writes one HTML file" if place else "with -o FOLDER the run is kept, and budge report FOLDER writes one HTML file"]
     judged = sum(t.judged for t in told)
     if any(t.summary.open_ways for t in told) and not audit.design.prove:
         found.append("--prove tells who has no way at all")
     if audit.design.threshold > 0 and sum(t.numbers["open"] for t in told) > 0.1 * max(judged, 1):
-        found.append(f"-n {_larger(audit)} decides more people")
+        found.append(f"with -n {_larger(audit)} more people are decided")
     if any(t.harmed for t in told) and audit.design.claim == "below":
         found.append("budge ablate shows which rule holds people back")
     say()

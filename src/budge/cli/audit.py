@@ -197,7 +197,8 @@ def _show(result: Audit, groups: list[str], out: Path | None) -> None:
         told.append(show_answer(result, name))
         show_groups(result, name, groups, told[-1])
         show_people(result, name, groups, told[-1])
-    if result.notes:
+    notes = [note for note in result.notes if note.where != "population"]  # the answer tells that nobody is left
+    if notes:
         say()
-        show_notes(result.notes)
+        show_notes(notes)
     show_next(result, told, shlex.quote(str(out)) if out is not None else "")

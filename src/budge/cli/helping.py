@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import typer.core
+from rich.cells import cell_len
+
+from budge.cli.layout import wrap
 
 __all__ = ["PANELS", "HelpfulCommand", "HelpfulGroup", "panel_of"]
 
@@ -30,9 +33,19 @@ def panel_of(parameter: Any) -> str:
 
 
 def _write(formatter: Any, title: str, rows: list[tuple[str, str]]) -> None:
-    """Write a group: the texts beside the names where there is room, below them in a narrow terminal."""
+    """Write a group: the texts beside the names, below those that are long; words are not broken at hyphens, which options are full of."""
     with formatter.section(title):
-        formatter.write_dl(rows, col_max=30 if formatter.width >= 90 else 24 if formatter.width >= 70 else 16)
+        indent = formatter.current_indent
+        most = 30 if formatter.width >= 90 else 24 if formatter.width >= 70 else 14
+        beside = min(max(cell_len(name) for name, _ in rows), most) + 2
+        for name, text in rows:
+            lines = wrap(text, formatter.width - indent - beside)
+            if cell_len(name) + 2 <= beside:
+                lines[0] = f"{name}{' ' * (beside - cell_len(name))}{lines[0]}"
+                lines[1:] = [" " * beside + line for line in lines[1:]]
+            else:
+                lines = [name, *(" " * beside + line for line in lines)]
+            formatter.write("".join(f"{' ' * indent}{line}".rstrip() + "\n" for line in lines))
 
 
 def _options(command: Any, context: Any, formatter: Any) -> None:

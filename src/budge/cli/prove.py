@@ -136,7 +136,7 @@ def _show(found: Proofs, model: str) -> None:
     if none.many:
         near = closest(none.with_law("listed"), most=FEW)
         target = nouns.target_name or "the target"
-        head(f"Impossible: {heads(none.many)}, {f'closest to {target} first' if near is not None else 'most points first'}")
+        head(f"Impossible: {heads(none.many)}, {f'closest to {target} first' if near is not None else 'listed ones with most points first'}")
         few = near[0] if near is not None else Chosen(audit, model, none.rows.head(FEW), none.many)
         how = few.rows["method"].replace({"exact": "listed"}).tolist()
         points = Column("points", [f"{n:,}" if law == "listed" else "–" for n, law in zip(few.rows["n"], how)], right=True, spare=1)

@@ -26,7 +26,8 @@ def _sensitivity(
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     vary: Annotated[
-        list[str] | None, typer.Option(metavar="PLACE=VALUES", help="A place in the spec and values: features.income.max_increase=1000,5000; may repeat.")
+        list[str] | None,
+        typer.Option(metavar="PLACE=VALUES", help="A place in the spec and its values, such as features.income.max_increase=1000,5000; may repeat."),
     ] = None,
     toggle: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A constraint to switch on and off; may repeat.")] = None,
     threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,

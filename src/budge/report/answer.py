@@ -34,12 +34,10 @@ def _empty(counts: Counts) -> npt.NDArray[np.bool_]:
 def _categories(counts: Counts, claims: Claims) -> npt.NDArray[np.int8]:
     """Return the category of each row, as codes.
 
-    No way at all is known only where points were listed or a proof was found; draws without a hit are a category of their own, where they show that
-    somebody is below the threshold, or where the threshold is 0 and nothing could.
+    No way at all is known only where points were listed or a proof was found; draws without a hit are a category of their own.
     """
-    below = claims.has("below")
     tests = {
-        "none": claims.extreme_code == EXTREMES.index("none"), "nohit": _empty(counts) & (below | (claims.threshold == 0)), "below": below,
+        "none": claims.extreme_code == EXTREMES.index("none"), "nohit": _empty(counts), "below": claims.has("below"),
         "at": claims.has("at the threshold"), "above": claims.has("above"),
     }  # fmt: skip
     names = np.select([np.asarray(test, dtype=bool) for test in tests.values()], [CATEGORIES.index(name) for name in tests], CATEGORIES.index("open"))
@@ -112,7 +110,7 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     lede = [line for line in (told.share, told.left_out, told.how, told.lost, groups) if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
-        headline=told.headline, lede=lede, legend=_legend(marks, tau, judged) if judged else [],
+        headline=told.headline, lede=lede, legend=_legend(marks, tau, audit.design.claim, judged) if judged else [],
         strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
         caption=_caption(audit, told, marks, nouns), harmed=told.harmed, people=judged,
     )  # fmt: skip
@@ -152,7 +150,7 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
         return _nobody(found, nouns)
     if judged == 1:
         return _one(audit, model, nouns)
-    whom, none, tau = f"{judged:,} {nouns.people(judged)}", numbers["none"], f" (ρ below {design.threshold:g})" if brief and design.threshold else ""
+    whom, none = f"{judged:,} {nouns.people(judged)}", numbers["none"]
     have = _have(harmed) if _known(found) else f"{'was' if harmed == 1 else 'were'} found to have"
     if brief and (harmed or none):
         whom += f" ({percent((none if design.threshold == 0 and design.claim == 'below' else harmed) / judged)})"
@@ -165,12 +163,20 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
         return f"{none:,} of {whom} {_have(none)} no way at all to {target}{still if design.threshold == 0 else ''}."
     if harmed:
         rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
-        return f"{harmed:,} of {whom} {have} almost no way to {target}{tau}{rest}."
+        return f"{harmed:,} of {whom} {have} almost no way to {_with_tau(target, design, brief=brief)}{rest}."
     if found.open_ways:
-        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {target}{tau}{still}."
+        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {_with_tau(target, design, brief=brief)}{still}."
     open_ = numbers["open"]
     undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ and design.threshold else ""
     return f"All {whom} have a way to {target}{undecided}."
+
+
+def _with_tau(target: str, design: Design, *, brief: bool) -> str:
+    """Return the target with what almost no way means, where that is told nowhere else."""
+    if not brief or not design.threshold:
+        return target
+    told = f"ρ below {design.threshold:g}"
+    return f"{target[:-1]}; {told})" if target.endswith(")") else f"{target} ({told})"
 
 
 def _have(n: int) -> str:
@@ -182,7 +188,8 @@ def _nobody(found: Summary, nouns: Wording) -> str:
     if not found.given:
         return "Nobody was judged: no people were given."
     if found.already == found.given:
-        return f"Nobody was judged: all {found.given:,} {nouns.people(found.given)} have the target already. Audit everybody with population “all”."
+        whom = f"all {found.given:,} {nouns.people(found.given)} have" if found.given > 1 else "the only person has"
+        return f"Nobody was judged: {whom} the target already. The population “all” takes everyone."
     if not found.people:
         return f"Nobody was judged: the population leaves none of {found.given:,} {nouns.people(found.given)}. Choose another population."
     told = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in found.verdicts.items())
@@ -242,17 +249,18 @@ def _lost(found: Summary) -> str:
     return f"{count(lost, 'point has', 'points have')} no answer; {'it is' if lost == 1 else 'they are'} counted against every claim." if lost else ""
 
 
-def category_words(tau: float) -> dict[str, str]:
+def category_words(tau: float, claim: str) -> dict[str, str]:
     """Return what the categories are called."""
+    below = f"almost none, ρ under {tau:g}" if claim == "below" else f"less than {tau:g}"
     return {
-        "none": "no way at all", "nohit": "no hit, not proved", "below": f"almost none, ρ under {tau:g}", "at": f"exactly {tau:g}", "open": "undecided",
+        "none": "no way at all", "nohit": "no hit, not proved", "below": below, "at": f"exactly {tau:g}", "open": "undecided",
         "above": "some way" if tau == 0 else f"more than {tau:g}",
     }  # fmt: skip
 
 
-def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
+def _legend(marks: Marks, tau: float, claim: str, judged: int) -> list[dict[str, Any]]:
     """Return the categories that have people, with their counts: these add up to everybody."""
-    words = category_words(tau)
+    words = category_words(tau, claim)
     shown = [name for name in CATEGORIES if marks.count(name) or (name in ("below", "above") and tau > 0)]
     return [
         {

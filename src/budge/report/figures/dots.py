@@ -108,5 +108,5 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a difference of shares in whole points; a minus is a minus, and nothing has none."""
-    return f"{round(100 * share) + 0:d}".replace("-", "−")
+    """Return a difference of shares in points; a minus is a minus, and nothing has none."""
+    return f"{round(100 * share, 1) + 0.0:.1f}".replace("-", "−")
