@@ -15,7 +15,7 @@ from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import HOW, heads, records
 from budge.audit.tasks import people_of
-from budge.errors import in_lines
+from budge.errors import in_lines, one_line
 from budge.interaction import InteractionModel
 from budge.stats.claims import EXTREMES
 
@@ -111,6 +111,9 @@ class Proofs:
         """Return the record: counts, and the table."""
         table = self.table.reset_index(names="person")
         return {"target": self.audit.info["target"], "counts": self.table["status"].value_counts().to_dict(), "table": records(table)}
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

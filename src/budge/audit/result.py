@@ -17,9 +17,9 @@ from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design
 from budge.audit.rows import Context, Rows
 from budge.audit.sources import TableSource
-from budge.audit.summary import HOW, Summary, differences, group_table, summarise
+from budge.audit.summary import HOW, Summary, differences, group_table, heads, summarise
 from budge.audit.tally import GroupTallies, Tally
-from budge.errors import InputError, Problem, nearest
+from budge.errors import InputError, Problem, nearest, printable
 from budge.stats import Claims, claim
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, PROOFS, STATUSES
@@ -358,6 +358,10 @@ class Audit:
         from budge.report.figures import audit_figure
 
         return audit_figure(self, kind, by=by, label=label, model=model, most=most)
+
+    def __repr__(self) -> str:  # cheap: nothing is read or counted
+        models, target = printable(", ".join(self.models)), printable(str(self.info["target"]))
+        return f"<{type(self).__name__} of {heads(int(self.info['people']))} under {models}: the output {target}>"
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

@@ -12,7 +12,7 @@ import pandas as pd
 
 from budge.audit.design import Design
 from budge.audit.tally import Tally
-from budge.errors import in_lines
+from budge.errors import in_lines, one_line
 from budge.stats import Share
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
@@ -172,6 +172,9 @@ class Summary:
             "verdicts": dict(self.verdicts), "methods": dict(self.methods), "share": None if self.share is None else self.share.to_dict(),
             "groups": groups, "causes": list(self.causes),
         }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

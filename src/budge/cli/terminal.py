@@ -49,7 +49,7 @@ def say(text: object = "", *, err: bool = False, nl: bool = True, whole: bool = 
 def say_command(text: str) -> None:
     """Print a command for the shell: a long one in lines that can be pasted as they are."""
     line = ""
-    for word in re.findall(r"(?:'[^']*'|[^ '])+", printable(text).replace("\n", " ")):
+    for word in re.findall(r"-\S* (?!-)(?:'[^']*'|[^ '])+|(?:'[^']*'|[^ '])+", printable(text).replace("\n", " ")):  # an option keeps its value
         if line and len(line) + len(word) + 3 > columns():
             typer.echo(f"{line} \\")
             line = f"    {word}"

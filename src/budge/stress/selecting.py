@@ -14,7 +14,7 @@ from budge.audit.drift import confirmed_audits
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import heads, records
-from budge.errors import DesignError, InputError, ModelError, Problem, in_lines, nearest
+from budge.errors import DesignError, InputError, ModelError, Problem, in_lines, nearest, one_line
 from budge.interaction import InteractionModel
 from budge.models.contract import differ
 from budge.progress import noting, share_of
@@ -92,6 +92,9 @@ class Selection:
         from budge.report.figures import pareto
 
         return pareto(self)
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

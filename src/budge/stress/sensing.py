@@ -33,7 +33,7 @@ __all__ = ["Sensitivity", "sensitivity"]
 SHOWN = ("below", "above", "at the threshold", "none")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sensitivity(Stressed):
     """Responsiveness under every member of a family.
 
