@@ -138,6 +138,7 @@ CASES: Mapping[str, Callable[[], budge.Audit]] = {
     "no way, drawn": lambda: audited(threshold=0, method="sample"), "two columns": lambda: audited(groups=["sex", "town"]),
     "nobody": lambda: audited(X=people()[label(people()) == 1]), "one": lambda: audited(X=people()[label(people()) == 0].iloc[:1]),
     "scores": lambda: audited(model=SCORED, target=budge.targets.interval(low=0.8)), "all": lambda: audited(population="all", threshold=0.9),
+    "tied": lambda: audited(threshold=float(np.sort(audited().table["rho"].unique())[2])),
 }  # fmt: skip
 
 
@@ -165,6 +166,7 @@ def test_what_an_audit_prints(
     assert fits(text, width)
     assert not re.search(r"\b1 (people|points|draws|models|changes)\b", text)
     found = [(word, int(count.replace(",", "")), float(share)) for word, count, share in BAR.findall(text)]
+    assert name != "tied" or "exactly" in [word.split()[0] for word, _, _ in found]
     judged = [int((audit.of_model(m)["method"] != "none").sum()) for m in audit.models]
     assert sum(count for _, count, _ in found) == sum(judged), "counts do not add up to everybody"
     for m, many in zip(audit.models, judged):
