@@ -37,9 +37,9 @@ class Portion:
 
     FIRST, FEWEST, STEP, SURCHARGE = 8_000, 200, 8, 0.2
 
-    def __init__(self, most: int, clock: Callable[[], float] = time.perf_counter) -> None:
-        self.most, self.clock = most, clock
-        self.rows, self.call = min(self.FIRST, most), 0.0  # `call`: seconds that a portion takes whatever its size
+    def __init__(self, most: int, clock: Callable[[], float] = time.perf_counter, *, steady: bool = False) -> None:
+        self.most, self.clock, self.steady = most, clock, steady  # `steady`: as many as can be, where borders of portions show in what is written
+        self.rows, self.call = most if steady else min(self.FIRST, most), 0.0  # `call`: seconds that a portion takes whatever its size
         self.last: tuple[int, float] | None = None
 
     @contextmanager
@@ -51,6 +51,8 @@ class Portion:
 
     def took(self, rows: int, seconds: float) -> None:
         """Choose the next portion by what the last ones took: short enough, but no more than a fifth of it for the call itself."""
+        if self.steady:
+            return
         if self.last is not None and not 0.5 < rows / max(self.last[0], 1) < 2:
             slope = (seconds - self.last[1]) / (rows - self.last[0])
             self.call = max(seconds - max(slope, 0.0) * rows, 0.0)

@@ -64,10 +64,13 @@ class Chunk:
 class Source(Protocol):
     """Some rows and the points that each can reach.
 
+    `portion` tells how many points are yielded at a time.
     `status` holds codes into `budge.stats.counts.STATUSES`; `size` how many points a row can reach, NaN where they cannot be listed; `approximate` whose
     draws come from a chain. `units`, numbered from 0, are equal for rows with equal content, which share their draws. `exact` yields all points of some
     rows, `draws` so many draws of each, after those that were seen and in their order. `points` returns some points of a chunk as a model is asked about them.
     """
+
+    portion: Portion
 
     @property
     def labels(self) -> pd.Index: ...

@@ -56,7 +56,7 @@ def show_groups(audit: Audit, model: str, groups: Sequence[str], told: Told) -> 
         head(f"By {name}" + (f", {model}" if len(audit.models) > 1 else ""))
         rows = [row for row in made.rows if row["people"]][:MOST_GROUPS]
         ends = {share.name: f"{_end(share.low)} to {_end(share.high)}" for share in made.shares}
-        plain = design.threshold > 0 and design.claim == "below"
+        plain = design.threshold > 0 and design.claim == "below" and not told.summary.open_ways  # what draws leave open is not nobody
         columns = [
             Column("group", [row["group"].removeprefix(f"{name} = ") for row in rows]), column("people", [row["people"] for row in rows]),
             Column(made.words, [_share(row[design.claim]["count"], row["people"]) for row in rows], right=True),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from rich.cells import cell_len
 
 from budge.errors import printable
@@ -80,7 +81,7 @@ def figure(value: float, digits: int = 3) -> str:
 
 def cell(value: Any) -> str:
     """Return a value as the cell of a table: a missing one as a dash, a whole number with thousands apart, others to three figures."""
-    if value is None or (isinstance(value, float | np.floating) and value != value):
+    if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float | np.floating) and value != value):
         return "–"
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
@@ -110,7 +111,7 @@ class Column:
 
 def column(name: str, values: Sequence[Any], *, digits: int | None = None, spare: int = 0) -> Column:
     """Return a column of values: numbers to the right, with fixed decimals if so many are given."""
-    numbers = all(isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in values if v is not None)
+    numbers = all(isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in values if v is not None and v is not pd.NA)
     shown = [figure(float(v), digits) if digits is not None and isinstance(v, float | np.floating) else cell(v) for v in values]
     return Column(name, shown, right=numbers and len(shown) > 0, spare=spare)
 

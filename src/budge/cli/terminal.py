@@ -80,13 +80,24 @@ def show_bars(rows: Sequence[tuple[str, int, str]], styles: Sequence[str] = ()) 
         typer.echo(f"{text}  {_painted(drawn, style)}".rstrip() if drawn else text)
 
 
+#: Columns that a narrow terminal goes without, the least needed first.
+SPARE = ("extreme", "exactness", "lower", "upper", "unresolved", "p_value", "status", "method", "prediction", "n", "hits", "count")
+
+
+def _spare(name: str, rank: int) -> int:
+    """Return how easily a column is left out: by its name, else those further to the right first; the first two, rates and verdicts stay."""
+    if name in ("verdict", "rho", "ρ") or name.startswith("rate"):
+        return 0
+    return 100 + len(SPARE) - SPARE.index(name) if name in SPARE else rank if rank > 1 else 0
+
+
 def show_table(rows: pd.DataFrame, *, most: int = 12, names: Mapping[str, str] | None = None, digits: Mapping[str, int] | None = None) -> None:
     """Print the first rows of a table; `names` says which columns are shown, the most important first, and what they are called."""
     known = {str(c): k for k, c in enumerate(rows.columns)}
     chosen = dict(names) if names is not None else {c: c for c in known}
     some = rows.head(most)
     made = [
-        column(printable(called), some.iloc[:, known[c]].tolist(), digits=(digits or {}).get(c), spare=rank if rank > 1 else 0)
+        column(printable(called), some.iloc[:, known[c]].tolist(), digits=(digits or {}).get(c), spare=_spare(c, rank))
         for rank, (c, called) in enumerate(chosen.items())
         if c in known
     ]
