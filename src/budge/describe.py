@@ -118,11 +118,12 @@ class Description:
             "  ".join(c.rjust(w) if j in right else c.ljust(w) for j, (c, w) in enumerate(zip(row, wide))).rstrip()
             for row in cells
         ]
-        for head, sentences in self._lists():
+        for head, sentences in self.lists():
             lines += [head, *(f"  {i}. {s}" for i, s in enumerate(sentences, 1))]
         return in_lines(lines)
 
-    def _lists(self) -> list[tuple[str, tuple[str, ...]]]:
+    def lists(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the sentences below the table: a heading, and its sentences."""
         warned = tuple(str(problem) for problem in self.model.warnings)
         parts = [("Constraints", self.constraints), ("Effects", self.effects), ("Warnings", warned)]
         return [(head, sentences) for head, sentences in parts if sentences]
@@ -132,7 +133,7 @@ class Description:
         body = "".join("<tr>" + "".join(f"<td>{escape(printable(cell))}</td>" for cell in row) + "</tr>" for row in self.rows)
         lists = "".join(
             f"<p><b>{title}</b></p><ol>" + "".join(f"<li>{escape(printable(s))}</li>" for s in sentences) + "</ol>"
-            for title, sentences in self._lists()
+            for title, sentences in self.lists()
         )
         caption = escape(printable(self.title))
         return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{lists}"
@@ -147,7 +148,7 @@ class Description:
         ]
         lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.rows]
         lines += [r"\bottomrule", r"\end{tabular}"]
-        for head, sentences in self._lists():
+        for head, sentences in self.lists():
             lines += [
                 "",
                 rf"\paragraph{{{head}}}",

@@ -247,6 +247,12 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
+def one_line(value: object) -> str:
+    """Return what a result is in one line, for its `repr`: its type and the first line of its text."""
+    first = str(value).partition("\n")[0]
+    return f"<{type(value).__name__}: {first if len(first) <= 200 else first[:199] + '…'}>"
+
+
 def in_lines(lines: Iterable[str]) -> str:
     """The lines one below the other, so that a name can neither steer a terminal nor begin a line of its own."""
     return "\n".join(printable(line).replace("\n", "\\n") for line in lines)

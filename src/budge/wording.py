@@ -10,7 +10,7 @@ import numpy as np
 
 from budge.errors import InputError, nearest, printable
 
-__all__ = ["LONGEST", "Wording", "shown"]
+__all__ = ["LONGEST", "Wording", "percent", "shown"]
 
 LONGEST = 500  # characters of a word of the user
 
@@ -126,3 +126,15 @@ def shown(value: Any) -> str:
     if isinstance(value, float) and value == value:
         return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
     return printable(str(value)).replace("\n", "\\n")
+
+
+def percent(share: float, digits: int = 1) -> str:
+    """Return a share in per cent, never rounded to nothing or all; a minus is a minus, not a hyphen."""
+    if share != share:
+        return "–"
+    if share < 0:
+        return f"−{percent(-share, digits)}"
+    shown = f"{100 * share:.{digits}f}"
+    if (float(shown) == 0 and share > 0) or (float(shown) == 100 and share < 1):
+        return f"{100 * share:.3g} %"
+    return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} %"

@@ -195,3 +195,22 @@ def test_a_bug_in_a_figure_is_not_hidden() -> None:
 
     with pytest.raises(ZeroDivisionError):
         show_html("x", figure=broken)
+
+
+def test_repr_is_one_line_and_numbers_stand_to_the_right() -> None:
+    X, im = loans()
+    audit = budge.audit(approve, X, im, target=1, population="all")
+    from budge.stress import ablate, select, sensitivity
+
+    made = [
+        audit, audit.summary(), budge.prove(approve, X, im, target=1), budge.recourse(approve, X.iloc[[4]], im, target=1), ablate(approve, X, im, target=1),
+        sensitivity(approve, X, {"a": im}, target=1), select({"a": approve}, X, im, accuracy={"a": 0.5}, target=1),
+    ]  # fmt: skip
+    for result in made:
+        assert "\n" not in repr(result)
+        assert len(repr(result)) < 260
+        assert repr(result).startswith(f"<{type(result).__name__}")
+    html = audit._repr_html_()
+    assert '<td class="number">' in html
+    assert "<style>.budge-result" in html
+    assert '<td class="number">ok' not in html

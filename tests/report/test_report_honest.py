@@ -145,7 +145,7 @@ def test_a_report_about_nobody_one_person_and_people_without_answers() -> None:
     nobody = budge.audit(yes, X, im, target=1)
     assert len(nobody.table) == 0
     text = said(nobody, by=["home"])
-    assert "Nobody was judged: all 40 people have the target already. Audit everybody with population “all”." in text
+    assert "Nobody was judged: all 40 people have the target already. The population “all” takes everyone." in text
     assert "0 of them (40 already have it)" in text
     assert nobody._repr_html_()
     both = said(budge.audit({"yes": yes, "points": approve}, X, im, target=1), by=["home"])
@@ -219,7 +219,7 @@ def test_groups_have_differences_that_agree_with_the_audit() -> None:
     assert "By job" in text
     row = audit.differences("home", alpha=audit.design.alpha / 2).iloc[0]
     low, high = sorted((row["low"], row["high"]) if row["verdicts"] >= 0 else (-row["high"], -row["low"]))
-    ends = " and ".join(f"{100 * end:.0f}".replace("-", "−") for end in (low, high))
+    ends = " and ".join(f"{100 * end:.1f}".replace("-", "−") for end in (low, high))
     assert f"the difference of these people lies between {ends} points (95 % confidence for all groups together)" in text
     table = audit.summary().groups["home"]
     for group in (0, 1):  # the table of the report and the sentence of the summary give the same ends

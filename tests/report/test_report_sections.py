@@ -165,7 +165,7 @@ def test_intervals_of_groups_are_those_of_the_statistics() -> None:
     counts = {g: (int((own["verdict"] == "below").sum()), len(own)) for g, own in rows.groupby("home")}
     (k0, n0), (k1, n1) = counts[0], counts[1]
     gap = stats.difference(*((k0, n0, k1, n1) if k0 / n0 >= k1 / n1 else (k1, n1, k0, n0)), alpha=0.05)
-    assert f"{100 * gap.low:.0f} to {100 * gap.high:.0f}".replace("-", "−") in found.sentence
+    assert f"{100 * gap.low:.1f} to {100 * gap.high:.1f}".replace("-", "−") in found.sentence
     low, high = stats.interval(k0, n0, alpha=0.025)
     assert f"home = 0: {100 * k0 / n0:.0f}\u00a0%, between {100 * low:.0f}\u00a0% and {100 * high:.0f}\u00a0%" in found.figures["screen"]
     assert "exact" in found.caption

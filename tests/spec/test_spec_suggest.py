@@ -199,7 +199,7 @@ def test_init_writes_a_spec_that_check_accepts(tmp_path: Path, capsys: pytest.Ca
         )
         == 0
     )
-    assert f"15 features from {N} rows" in capsys.readouterr().out
+    assert f"15 features from {N} rows" in " ".join(capsys.readouterr().out.split())
     im = budge.InteractionModel.from_file(spec)
     assert im.name == "People"
     assert "coin" not in im.by_name

@@ -72,7 +72,7 @@ def test_plan_writes_a_figure_once(tmp_path, capsys):
         (["--rate", "0.5"], "not below the threshold"),
         (["--n", "28"], "cannot reject even with no hit; needs at least 29"),
         (["--n", "0"], "at least 1"),
-        (["--claim", "belov"], "did you mean 'below'"),
+        (["--claim", "belov"], "is not one of 'below', 'above'"),
         (["--people", "0"], "people"),
     ],
 )

@@ -44,7 +44,7 @@ def audit(
     sequential: bool | None = None,
     proposal: Mapping[str, Any] | None = None,
     journal: str | Path | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[int, int], None] | bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
     **more: Unpack[More],
@@ -81,7 +81,7 @@ def audit(
     journal
         A folder in which finished blocks are kept as the work goes on; the same call resumes.
     progress
-        Called with (people done, people in all).
+        Called with (people done, people in all). Without it a line is shown on a terminal and in a notebook; False shows none.
     design, execution
         Everything else that an audit can be given: see `budge.Design` and `budge.Execution`. An argument of this function takes the place
         of the field of the same name.

@@ -238,7 +238,7 @@ class Work:
         running = {name: np.zeros(rows, bool) for name in sheets}
         for name in sheets:
             running[name][who] = block.asked[name][who]
-        cap = FIRST_ROUND
+        cap, left = FIRST_ROUND, int(np.any(list(running.values()), axis=0).sum())
         while any(mask.any() for mask in running.values()):
             need = np.zeros(rows, dtype=np.int64)
             seen = np.full(rows, rule.max_n, dtype=np.int64)
@@ -248,6 +248,9 @@ class Work:
                 need[at] = np.maximum(need[at], np.clip(rule.until_claim(against, c.n[at]), FIRST_ROUND, cap))
                 seen[at] = np.minimum(seen[at], c.n[at])
             open_ = np.flatnonzero(need)
+            if block.told is not None:
+                block.told(left - len(open_))
+                left = len(open_)
             for chunk in source.draws(open_, need[open_], self.design, seen[open_]):
                 for name, sheet in sheets.items():
                     some = running[name][chunk.people]

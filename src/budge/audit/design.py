@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from budge.errors import DesignError, InputError, nearest
+from budge.progress import Progress
 from budge.reach.streams import check_seed
 from budge.stats import StoppingRule, planning, sprt_rule
 from budge.stats._checks import fraction, one_of, percent, whole
@@ -26,7 +27,6 @@ Claim = Literal["below", "above"]
 Method = Literal["auto", "exact", "sample"]
 Adjust = Literal["bh", "holm", "bonferroni", "none"]
 OnInvalid = Literal["error", "skip", "keep"]
-Progress: TypeAlias = Callable[[int, int], None]
 Groups: TypeAlias = tuple[tuple[str, tuple[tuple[Any, str], ...]], ...]
 
 EXACT_LIMIT = 10_000
@@ -354,7 +354,8 @@ class Execution:
         A folder in which finished blocks are kept as the work goes on; the same call resumes. Of a stream of people it is the folder of the run.
         `overwrite` replaces a finished or another run that is there, which stays until the new one is finished; an unfinished one of the same design goes on.
     progress, finish
-        Called with (people done, people in all), and with the result before the journal is marked as finished; `finish` returns the result.
+        Called with (people done, people in all), and with the result before the journal is marked as finished; `finish` returns the result. Without
+        `progress` a line is shown on a terminal and in a notebook; False shows none.
     check
         Ask a few rows again before the audit and the starts again after it. A model that is random, changes its input, depends on the batch or
         drifts is an error; with ``"warn"`` it is a note of the result. Code without a digest is compared with a journal's by a few points. False asks
@@ -375,7 +376,7 @@ class Execution:
     block_people: int | None = None
     journal: str | Path | None = None
     overwrite: bool = False
-    progress: Progress | None = None
+    progress: Progress | bool | None = None
     check: bool | Literal["warn"] = True
     finish: Callable[[Any], Any] | None = None
     wording: Wording | Mapping[str, Any] | None = None
@@ -391,7 +392,7 @@ class Execution:
         if not isinstance(self.overwrite, bool):
             raise DesignError("must be True or False", where="overwrite", got=self.overwrite)
         for name, of, given in (("progress", "(people done, people in all)", self.progress), ("finish", "the result", self.finish)):
-            if given is not None and not callable(given):
+            if given is not None and not callable(given) and not (name == "progress" and isinstance(given, bool)):
                 raise DesignError(f"must be a function of {of}", where=name, got=given)
         if not isinstance(self.check, bool) and self.check != "warn":
             raise DesignError("must be True, False or 'warn'", where="check", got=self.check)

@@ -14,6 +14,7 @@ from budge.audit.sources import choose, make_source
 from budge.errors import InputError, MissingDependencyError, OutputExistsError
 from budge.files import whole_file
 from budge.models import point_keys
+from budge.progress import Portion
 
 __all__ = ["points_to_ask", "write_points"]
 
@@ -26,6 +27,7 @@ def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) ->
     if "key" in source.starts().columns:
         raise InputError("is the name of the column that ties predictions to points", where="column key", remedy="rename the column, or leave it out")
     seen: set[str] = set()
+    source.portion = Portion(source.portion.most, steady=True)  # so that equal calls write equal files
 
     def new(rows: pd.DataFrame) -> pd.DataFrame:
         keys = point_keys(rows)

@@ -13,6 +13,7 @@ from budge.audit.ask import Answers
 from budge.audit.sources import choose
 from budge.errors import Problem
 from budge.journal import Journal
+from budge.progress import Portion
 from budge.stored import check_shape, reading
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def probe_of(made: Prepared, info: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     places = made.todo[np.unique(np.linspace(0, len(made.todo) - 1, PEOPLE).astype(np.intp))]
     some = made.source.take(places)
+    some.portion = Portion(some.portion.most, steady=True)  # the digest depends on the borders of chunks
     listed, drawn, _ = choose(some, made.design)
     large = listed & (some.size > made.design.exact_limit)  # counted from a model's structure, perhaps, and too many to list
     listed, drawn = listed & ~large, drawn | large

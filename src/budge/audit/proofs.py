@@ -15,7 +15,7 @@ from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import HOW, heads, records
 from budge.audit.tasks import people_of
-from budge.errors import in_lines
+from budge.errors import in_lines, one_line
 from budge.interaction import InteractionModel
 from budge.stats.claims import EXTREMES
 
@@ -42,13 +42,14 @@ class Proofs:
         """One row per person and model."""
         tables = []
         for name in self.audit.models:
-            part = self._table(name)
+            part = self.of_model(name)
             if len(self.audit.models) > 1:
                 part.insert(0, "model", name)
             tables.append(part)
         return pd.concat(tables) if len(tables) > 1 else tables[0]
 
-    def _table(self, name: str) -> pd.DataFrame:
+    def of_model(self, name: str) -> pd.DataFrame:
+        """Return the rows of one model."""
         rows = self.audit.rows[name]
         counts, claims = rows.counts, self.audit.claims(name)
         extreme, word = claims.extreme_code, counts.words("proof")
@@ -92,7 +93,7 @@ class Proofs:
         return in_lines(self._sentence(name) for name in self.audit.models)
 
     def _sentence(self, name: str) -> str:
-        table, target = self._table(name), self.audit.info["target"]
+        table, target = self.of_model(name), self.audit.info["target"]
         if self.single and len(table) == 1:
             return _about_one(table.iloc[0], target)
         tally = table["status"].value_counts()
@@ -110,6 +111,9 @@ class Proofs:
         """Return the record: counts, and the table."""
         table = self.table.reset_index(names="person")
         return {"target": self.audit.info["target"], "counts": self.table["status"].value_counts().to_dict(), "table": records(table)}
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html
@@ -130,7 +134,7 @@ def _about_one(row: pd.Series, target: str) -> str:
 
 def prove(
     model: Any, X: Any, im: Any, *, target: Any = None, n: int | None = None, seed: int | None = None, population: Any = None, seconds: float | None = None,
-    n_jobs: int | None = None, progress: Callable[[int, int], None] | None = None, design: Design | None = None, execution: Execution | None = None,
+    n_jobs: int | None = None, progress: Callable[[int, int], None] | bool | None = None, design: Design | None = None, execution: Execution | None = None,
 ) -> Proofs:  # fmt: skip
     """Prove for every person whether some action leads to the target.
 

@@ -20,7 +20,7 @@ from budge.audit.run import Prepared, prepare
 from budge.audit.sources import BoolArray, FloatArray, TableSource, choose
 from budge.audit.summary import HOW, records
 from budge.audit.tasks import people_of
-from budge.errors import InputError, ModelError, Problem, in_lines
+from budge.errors import InputError, ModelError, Problem, in_lines, one_line
 from budge.interaction import InteractionModel
 from budge.models.reading import plain
 from budge.proof.costs import Cost, CostFunction
@@ -141,6 +141,9 @@ class Recourse:
             "cost": [list(c) if isinstance(c, tuple) else c for c in self.cost],
             "actions": records(self.actions), "points": records(self.points), "info": dict(self.info), "notes": [n.to_dict() for n in self.notes],
         }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

@@ -17,9 +17,9 @@ from budge.audit.ask import Asker, answers_of, points_of
 from budge.audit.design import Design, Progress
 from budge.audit.rows import Context, Rows
 from budge.audit.sources import TableSource
-from budge.audit.summary import HOW, Summary, differences, group_table, summarise
+from budge.audit.summary import HOW, Summary, differences, group_table, heads, summarise
 from budge.audit.tally import GroupTallies, Tally
-from budge.errors import InputError, Problem, nearest
+from budge.errors import InputError, Problem, nearest, printable
 from budge.stats import Claims, claim
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, PROOFS, STATUSES
@@ -289,7 +289,7 @@ class Audit:
     def to_html(
         self, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
         people_name: str = "", group_labels: Mapping[str, Mapping[str, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
-        threshold_reason: str = "", purpose: str = "", auditor: str = "", progress: Progress | None = None, overwrite: bool = False,
+        threshold_reason: str = "", purpose: str = "", auditor: str = "", progress: Progress | bool | None = None, overwrite: bool = False,
     ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
 
@@ -305,7 +305,7 @@ class Audit:
         ablation, sensitivity
             Results of stress tests to show; with an ablation, none is computed.
         progress
-            Called with (people done, people in all) while rules are relaxed.
+            Called with (people done, people in all) while rules are relaxed; without it a line is shown on a terminal or in a notebook, False shows none.
         title
             The title of the report.
         target_name, people_name, group_labels, feature_labels, threshold_reason, purpose, auditor
@@ -367,6 +367,10 @@ class Audit:
         from budge.report.figures import audit_figure
 
         return audit_figure(self, kind, by=by, label=label, model=model, most=most)
+
+    def __repr__(self) -> str:  # cheap: nothing is read or counted
+        models, target = printable(", ".join(self.models)), printable(str(self.info["target"]))
+        return f"<{type(self).__name__} of {heads(int(self.info['people']))} under {models}: the output {target}>"
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

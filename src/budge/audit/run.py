@@ -42,6 +42,7 @@ from budge.journal import Journal
 from budge.models import Predictor
 from budge.models.contained import kept_seeds
 from budge.people import is_stream
+from budge.progress import watched
 from budge.stats.counts import PROOFS, Counts
 from budge.wording import Wording
 
@@ -148,6 +149,11 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
         from budge.audit.streaming import run_stream
 
         return run_stream(model, X, im, design, execution)
+    with watched(execution.progress, "people") as noted:
+        return _run_audit(model, X, im, design, replace(execution, progress=noted))
+
+
+def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
     made = prepare(model, X, im, design, check=bool(execution.check))
     made.notes = (*made.notes, *(note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name)))
     info, log = info_of(made, execution), None
@@ -175,7 +181,9 @@ def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: 
     """Return the result after asking about all people of whom `seen`, which grows, does not hold all answers."""
     again = unsettled(seen) if log is not None and not log.complete else np.zeros(0, np.intp)
     ready = np.isin(made.todo, _people(seen)) & ~np.isin(made.todo, again)
-    progress, attempt, told_of = execution.progress or (lambda done, total: None), 1 if log is None else log.attempt, int(ready.sum())
+    attempt, told_of = 1 if log is None else log.attempt, int(ready.sum())
+    progress = execution.progress
+    assert callable(progress)
     progress(told_of, len(made.todo))
 
     def told(people: int) -> None:
@@ -231,8 +239,8 @@ class Blocks(Sequence[Block]):
     """The blocks of an audit, made when they are asked for."""
 
     def __init__(self, made: Prepared, left: IntArray, execution: Execution, told: Callable[[int], None] | None):
-        here = execution.n_jobs == 1 and execution.engine is None and execution.journal is None  # nobody waits for a block to be finished
-        larger = LARGER if here and execution.block_people is None else 1
+        here = execution.n_jobs == 1 and execution.engine is None
+        larger = LARGER if here and execution.journal is None and execution.block_people is None else 1  # nobody waits for a block to be finished
         each = min(MOST_PEOPLE, larger * execution.people(max(1, round(made.rows_each())))) if len(left) else 1
         if execution.block_people is None and execution.n_jobs != 1:
             each = max(1, min(each, -(-len(left) // 16)))  # enough blocks to go round

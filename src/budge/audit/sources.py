@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any, Protocol
@@ -22,6 +22,7 @@ from budge.audit.design import Design, OnInvalid
 from budge.errors import DataError, InputError
 from budge.frames import table
 from budge.interaction import InteractionModel
+from budge.progress import Portion
 from budge.reach.draw import invalid_error
 from budge.reach.proposal import Proposal
 from budge.reach.reacher import Block, reacher
@@ -63,10 +64,13 @@ class Chunk:
 class Source(Protocol):
     """Some rows and the points that each can reach.
 
+    `portion` tells how many points are yielded at a time.
     `status` holds codes into `budge.stats.counts.STATUSES`; `size` how many points a row can reach, NaN where they cannot be listed; `approximate` whose
     draws come from a chain. `units`, numbered from 0, are equal for rows with equal content, which share their draws. `exact` yields all points of some
     rows, `draws` so many draws of each, after those that were seen and in their order. `points` returns some points of a chunk as a model is asked about them.
     """
+
+    portion: Portion
 
     @property
     def labels(self) -> pd.Index: ...
@@ -152,6 +156,7 @@ class TableSource:
     frame: pd.DataFrame
     values: FloatArray
     invalid: BoolArray
+    portion: Portion = field(default_factory=lambda: Portion(CHUNK_ROWS), compare=False, repr=False)  # of the points that are yielded at a time
 
     def __len__(self) -> int:
         return len(self.values)
@@ -167,7 +172,7 @@ class TableSource:
 
     def take(self, people: Any) -> TableSource:
         """Return some of the rows."""
-        return TableSource(self.model, self.frame.iloc[people], self.values[people], self.invalid[people])
+        return TableSource(self.model, self.frame.iloc[people], self.values[people], self.invalid[people], self.portion)
 
     @cached_property
     def units(self) -> IntArray:
@@ -214,19 +219,22 @@ class TableSource:
         who = who[np.argsort(self.block.alike[who], kind="stable")]
         ends = np.cumsum(self.size[who])
         while len(who):
-            many = max(1, int(np.searchsorted(ends, CHUNK_ROWS, side="right")))
+            many = max(1, int(np.searchsorted(ends, self.portion.rows, side="right")))
             some = who[:many]
-            moved, counts, weights = self.block.listed(some)
-            yield Chunk(some, counts, self._written(moved, some, counts), moved, weights)
+            with self.portion.taking(int(ends[many - 1])):
+                moved, counts, weights = self.block.listed(some)
+                yield Chunk(some, counts, self._written(moved, some, counts), moved, weights)
             who, ends = who[many:], ends[many:] - ends[many - 1]
 
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
         """Yield so many draws of each of these rows, after those that were seen."""
         for first, size, who, low, high in _wanted(people, counts, seen, design):
-            step = max(1, CHUNK_ROWS // size)
-            for at in range(0, len(who), step):
-                part = slice(at, at + step)
-                yield self._drawn(who[part], first, size, low[part], high[part], design)
+            at = 0
+            while at < len(who):
+                part = slice(at, at + max(1, self.portion.rows // size))
+                with self.portion.taking(int((high[part] - low[part]).sum())):
+                    yield self._drawn(who[part], first, size, low[part], high[part], design)
+                at = part.stop
 
     def _drawn(self, who: IntArray, first: int, size: int, low: IntArray, high: IntArray, design: Design) -> Chunk:
         maker, rows, weights, tops = reacher(self.model), self.values[who], None, None
@@ -317,6 +325,7 @@ class DrawerSource:
     drawer: Drawer
     inputs: Sequence[Any]
     labels: pd.Index
+    portion: Portion = field(default_factory=lambda: Portion(CHUNK_ROWS // 10), compare=False, repr=False)
 
     @classmethod
     def of(cls, drawer: Drawer, X: Any) -> DrawerSource:
@@ -370,7 +379,7 @@ class DrawerSource:
         """Return some of the inputs."""
         some = np.asarray(people).tolist()
         chosen = self.inputs[some] if isinstance(self.inputs, np.ndarray) else [self.inputs[i] for i in some]
-        return DrawerSource(self.drawer, chosen, self.labels[some])
+        return DrawerSource(self.drawer, chosen, self.labels[some], self.portion)
 
     def exact(self, people: Any) -> Iterator[Chunk]:
         """Yield nothing: there is nothing to list."""
@@ -379,11 +388,13 @@ class DrawerSource:
     def draws(self, people: Any, counts: Any, design: Design, seen: Any = 0) -> Iterator[Chunk]:
         """Yield so many draws of each of these inputs, after those that were seen."""
         for first, size, who, low, high in _wanted(people, counts, seen, design):
-            step = max(1, CHUNK_ROWS // (10 * size))
-            for at in range(0, len(who), step):
-                some = who[at : at + step]
-                drawn = [self._draw(int(i), first, size, design)[a:b] for i, a, b in zip(some, low[at:], high[at:])]
-                yield Chunk(some, (high - low)[at : at + step], stack(drawn))
+            at = 0
+            while at < len(who):
+                part = slice(at, at + max(1, self.portion.rows // size))
+                with self.portion.taking(int((high[part] - low[part]).sum())):
+                    drawn = [self._draw(int(i), first, size, design)[a:b] for i, a, b in zip(who[part], low[part], high[part])]
+                    yield Chunk(who[part], (high - low)[part], stack(drawn))
+                at = part.stop
 
     def _draw(self, i: int, first: int, size: int, design: Design) -> Any:
         points = self.drawer.draw(self.inputs[i], size, generator(design.seed, _content(self.inputs[i]), design.purpose, first))

@@ -119,7 +119,7 @@ def _joined(parts: list[Rows]) -> Rows:
     return Rows(index, place, prediction, units, Counts.join([p.counts for p in parts]), groups)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StreamedAudit(Audit):
     """An audit whose rows stand in files, one per part and model (``parts/*.parquet`` in its folder).
 

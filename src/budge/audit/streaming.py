@@ -29,6 +29,7 @@ from budge.journal import NAME as JOURNAL
 from budge.journal import Journal
 from budge.models.contract import differ
 from budge.people import Part, People
+from budge.progress import watched
 from budge.stats.counts import PROOFS
 from budge.stored import COUNT, check_shape, read_bytes, reading
 
@@ -48,6 +49,11 @@ _PIECE = {"data": str, "notes": [NOTE], "models": {str: _ANSWERED}, "silent": [s
 
 def run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> StreamedAudit:
     """Return the result of the design for a stream of people."""
+    with watched(execution.progress, "people") as noted:
+        return _run_stream(model, X, im, design, replace(execution, progress=noted))
+
+
+def _run_stream(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> StreamedAudit:
     if not isinstance(im, InteractionModel):
         raise InputError("a stream of people needs an interaction model over a table", where="im", got=type(im).__name__)
     if not isinstance(design.population, str):
@@ -235,7 +241,8 @@ def _run(
     attempt = log.attempt
     fresh, again = np.array([k for k in range(len(people.parts)) if k not in done and k not in open_], np.intp), np.array(sorted(open_), np.intp)
     total, ready = len(people), sum(people.parts[k].rows for k in done)
-    progress = execution.progress or (lambda done, total: None)
+    progress = execution.progress
+    assert callable(progress)
     progress(ready, total)
     here, inside = execution.n_jobs == 1 and execution.engine in (None, "serial"), 0
 

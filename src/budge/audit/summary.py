@@ -12,11 +12,12 @@ import pandas as pd
 
 from budge.audit.design import Design
 from budge.audit.tally import Tally
-from budge.errors import in_lines
+from budge.errors import in_lines, one_line
 from budge.stats import Share
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
 from budge.stats.counts import LAWS
+from budge.wording import percent as shown_share
 
 __all__ = ["HOW", "Summary", "between", "differences", "group_table", "heads", "records", "summarise"]
 
@@ -108,9 +109,9 @@ class Summary:
             side = side.replace("are", "is", 1).replace("have", "has", 1)
         known = sum(self.methods.get(how, 0) for how in ("exact", "proved"))
         least, most = (round(end * share.people) for end in (share.low, share.high))
-        ends = f"between {percent(round(share.low, 4))} and {percent(round(share.high, 4))} {whom} {side}"
+        ends = f"between {shown_share(share.low)} and {shown_share(share.high)} {whom} {side}"
         if least == most:
-            ends = f"{least:,} {whom} ({100 * share.low:.4g} %) {side}"
+            ends = f"{least:,} {whom} ({shown_share(share.low)}) {side}"
         if least == most and (known == share.people or self.design.threshold == 0):  # a hit shows a way, no confidence about it
             return f"Exactly {ends}."
         if known == share.people:
@@ -173,6 +174,9 @@ class Summary:
             "groups": groups, "causes": list(self.causes),
         }  # fmt: skip
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html
 
@@ -226,7 +230,7 @@ def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) ->
 
 
 def _ends(low: float, high: float) -> str:
-    one, two = percent(round(low, 4)), percent(round(high, 4))
+    one, two = shown_share(low), shown_share(high)
     return one if one == two else f"{one} to {two}"
 
 

@@ -13,8 +13,10 @@ from typing import Annotated, Any
 
 import typer
 
+from budge.cli.helping import HelpfulCommand, HelpfulGroup
 from budge.cli.interrupts import Interrupt, end, signals
 from budge.errors import BudgeError, Problem
+from budge.progress import silent
 
 __all__ = ["app", "echo_json", "main"]
 
@@ -24,7 +26,10 @@ COMMANDS = (
     "ablate", "select", "gate", "report", "study", "serve", "llm",
 )  # fmt: skip
 
-app = typer.Typer(name="budge", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+app = typer.Typer(
+    name="budge", cls=HelpfulGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
+    context_settings={"max_content_width": 120},
+)  # fmt: skip
 
 
 @app.callback()
@@ -53,8 +58,10 @@ def main(argv: list[str] | None = None) -> int:
     for name in COMMANDS:
         if name not in {command.name for command in app.registered_commands}:  # once, however often it is called
             importlib.import_module(f"budge.cli.{name}").register(app)
+    for command in (*app.registered_commands, *(c for g in app.registered_groups if g.typer_instance for c in g.typer_instance.registered_commands)):
+        command.cls = HelpfulCommand
     arguments = sys.argv[1:] if argv is None else argv
-    with signals() as interrupt:
+    with signals() as interrupt, silent():
         code = _main(arguments, interrupt)
         if argv is None and interrupt.number:
             end(code)

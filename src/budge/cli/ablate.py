@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+import pandas as pd
 import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, OnInvalid, Population, people_of, progress_bar, say, show_table
+from budge.cli.layout import Column, cell, column, figure, interval_of
+from budge.cli.shared import Id, OnInvalid, Output, Population, people_of, progress_bar, say, show_columns
 from budge.errors import InputError
 
 __all__ = ["register"]
+
+MOST = 50  # relaxations that are shown
 
 
 def register(app: typer.Typer) -> None:
@@ -25,8 +29,8 @@ def _ablate(
     data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
-    relax: Annotated[list[str] | None, typer.Option(help="One of the relaxations by name; all of them unless given.")] = None,
-    method: Annotated[str, typer.Option(help="both (default), or paired: the paper's probe.")] = "both",
+    relax: Annotated[list[str] | None, typer.Option(metavar="NAME", help="One of the relaxations by name; all of them unless given; may repeat.")] = None,
+    method: Annotated[Literal["both", "paired"], typer.Option(help="List or draw both sets, or draw the relaxed one alone: the paper's probe.")] = "both",
     stuck: Annotated[
         int, typer.Option(help="Also the smallest sets of up to so many relaxations that free those who are stuck.")
     ] = 0,
@@ -38,13 +42,13 @@ def _ablate(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Population = "outside",
-    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
-    kind: Annotated[str, typer.Option(help="The figure: gain or cdf.")] = "gain",
+    kind: Annotated[Literal["gain", "cdf"], typer.Option(help="What the figure shows.")] = "gain",
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -58,13 +62,11 @@ def _ablate(
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    if kind not in ("gain", "cdf"):
-        raise InputError("must be gain or cdf", where="--kind", got=kind)
     if prove and not stuck:
         raise InputError("proofs settle who is stuck, and that is not asked for", where="--prove", remedy="add --stuck SIZE")
     im = InteractionModel.from_file(spec)
     people = people_of(data, drop, label=label)
-    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)
     common: dict[str, Any] = {
         "target": parse_target(target, classes=predictor.classes),
         "seed": seed,
@@ -73,8 +75,8 @@ def _ablate(
     }
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = ablate(
-            predictor, people, im, list(relax) if relax else None, method=method, threshold=threshold, alpha=alpha, n=n,  # type: ignore[arg-type]
-            progress=progress, **common,
+            predictor, people, im, list(relax) if relax else None, method=method, threshold=threshold, alpha=alpha, n=n,
+            progress=progress or False, **common,
         )  # fmt: skip
     minimal = (
         minimal_relaxations(predictor, people, im, list(relax) if relax else None, max_size=stuck, prove=prove, **common)
@@ -87,8 +89,21 @@ def _ablate(
         echo_json({**result.to_dict(), "minimal": None if minimal is None else minimal.to_dict()})
     elif not quiet:
         say(str(result))
-        show_table(
-            result.by_rule[["relaxation", "newly_reachable", "gain", "low", "high", "before", "after", "size_ratio"]], most=50
-        )
+        say()
+        _show(result.by_rule, alpha)
         if minimal is not None:
             say(f"\n{minimal}")
+
+
+def _show(ranking: pd.DataFrame, alpha: float) -> None:
+    """Print what each relaxation does, in the order of the ranking."""
+    rows = ranking.head(MOST)
+    show_columns(
+        [
+            column("relaxation", rows["relaxation"].tolist()), column("newly able", rows["newly_reachable"].tolist()),
+            Column("gain of mean ρ", [figure(v) for v in rows["gain"]], right=True), interval_of(rows["low"].tolist(), rows["high"].tolist(), alpha, spare=1),
+            *(Column(called, [figure(v) for v in rows[called]], right=True, spare=2) for called in ("before", "after")),
+            Column("times as many points", [cell(float(v)) for v in rows["size_ratio"]], right=True, spare=3),
+        ],
+        more=max(len(ranking) - MOST, 0),
+    )  # fmt: skip

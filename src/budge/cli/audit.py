@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,12 +15,14 @@ from budge.cli.shared import (
     Adjust,
     Auditor,
     Claim,
+    Condition,
     FeatureLabels,
     GroupLabels,
     Harm,
     Id,
     Method,
     OnInvalid,
+    Output,
     PeopleName,
     Population,
     Purpose,
@@ -34,7 +37,6 @@ from budge.cli.shared import (
     read_people,
     say,
     show_gates,
-    show_table,
     wording_of,
 )  # fmt: skip
 from budge.errors import InputError, StorageError, nearest
@@ -61,7 +63,7 @@ def audit(
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE to compare them."),
+        typer.Option(metavar="FILE", help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE to compare them."),
     ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Predictions for the points of `budge sample`, instead of a model.")
@@ -83,13 +85,11 @@ def audit(
     ] = False,
     prove: Annotated[bool, typer.Option("--prove", help="Settle by the model's structure who has no way at all.")] = False,
     prove_seconds: Annotated[float | None, typer.Option("--prove-seconds", help="Seconds per proof at most; without it runs repeat.")] = None,
-    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(help="A column of the data that is not for the model, e.g. the outcome.")
-    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model, e.g. the outcome.")] = None,
     label: Id = None,
-    by: Annotated[list[str] | None, typer.Option(help="A column of groups, whose shares and differences are reported; may repeat.")] = None,
+    by: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of groups, whose shares and differences are reported; may repeat.")] = None,
     adjust: Adjust = "bh",
     harm: Harm = None,
     people_name: PeopleName = "",
@@ -99,10 +99,7 @@ def audit(
     threshold_reason: ThresholdReason = "",
     purpose: Purpose = "",
     auditor: Auditor = "",
-    fail_if: Annotated[
-        list[str] | None,
-        typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."),
-    ] = None,
+    fail_if: Annotated[list[str] | None, Condition] = None,
     on_invalid: OnInvalid = "error",
     max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 0.1,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
@@ -159,7 +156,7 @@ def audit(
 
     with progress_bar("people", quiet=quiet or as_json) as progress, kept(out):
         how = budge.Execution(
-            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress, check=predictions is None, finish=finish, wording=wording,
+            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress or False, check=predictions is None, finish=finish, wording=wording,
         )  # fmt: skip
         result = budge.audit(named, people, im, design=design, execution=how)  # saved before the gates: a condition that cannot be read costs no run
     gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
@@ -169,15 +166,7 @@ def audit(
         echo_json({**result.to_dict(), **ways, "gates": gates_record(gates)})
     else:
         if not quiet:
-            say(str(result))
-            if everything is not None:
-                show_table(result.table.reset_index(names="person"))
-            for name in result.models if everything is None else ():
-                show_table(next(result.in_memory(name)).table.reset_index(names="person"), total=result.summary(name).people)
-            for column in groups:
-                _show_groups(result, column, len(groups))
-            if out is not None:
-                say(f"Saved to {out}.")
+            _show(result, groups, out)
         show_gates(gates)
     if any(g.failed for g in gates):
         raise typer.Exit(1)
@@ -197,15 +186,19 @@ def _people(data: str, drop: list[str] | None, label: str | None) -> tuple[Any, 
     return people, None, list(people.columns)
 
 
-def _show_groups(result: Audit, column: str, columns: int) -> None:
-    """Print shares and differences by one column; the intervals of all columns hold together."""
-    for name in result.models:
-        if not result.summary(name).people:
-            continue
-        alpha = result.design.alpha / columns
-        say(f"\nBy {column}{f', {name}' if len(result.models) > 1 else ''} (verdicts: shares of verdicts; low and high: the share of people on that side):")
-        show_table(result.by(column, model=name, alpha=alpha).reset_index())
-        gaps = result.differences(column, model=name, alpha=alpha)
-        if len(gaps):
-            say(f"\nDifferences by {column}: the share {result.design.claim} of the first group minus that of the second:")
-            show_table(gaps)
+def _show(result: Audit, groups: list[str], out: Path | None) -> None:
+    """Print the answer of each model, its groups and the harmed, and what to do next."""
+    from budge.cli.answers import show_answer, show_groups, show_next, show_notes, show_people
+
+    told = []
+    for k, name in enumerate(result.models):
+        if k:
+            say()
+        told.append(show_answer(result, name))
+        show_groups(result, name, groups, told[-1])
+        show_people(result, name, groups, told[-1])
+    notes = [note for note in result.notes if note.where != "population"]  # the answer tells that nobody is left
+    if notes:
+        say()
+        show_notes(notes)
+    show_next(result, told, shlex.quote(str(out)) if out is not None else "")

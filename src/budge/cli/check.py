@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from budge.cli import echo_json
 from budge.cli.shared import say
-from budge.errors import InputError
+from budge.errors import InputError, in_lines, printable
+
+if TYPE_CHECKING:
+    from budge.describe import Description
 
 __all__ = ["register"]
 
@@ -45,7 +48,7 @@ def check(
         if as_json:
             echo_json(record)
         elif not quiet:
-            say(im.describe())
+            _show(im.describe())
         return
     report = specs.check(im, specs.read_table(data), starts=rows)
     if as_json:
@@ -54,3 +57,19 @@ def check(
         say(report)
     if strict and not report.ok:
         raise typer.Exit(1)
+
+
+def _show(described: Description) -> None:
+    """Print an interaction model: its features as a table, then constraints and effects in sentences."""
+    from budge.cli.layout import Column
+    from budge.cli.terminal import head, show_columns
+
+    say(described.title)
+    say()
+    called, spare = ("feature", "type", "from", "to", "can move", "direction", "constraints", "part"), (0, 0, 2, 2, 0, 1, 3, 4)
+    cells = [[printable(cell).replace("\n", "\\n") for cell in texts] for texts in zip(*described.rows)]
+    show_columns([Column(name, texts, right=name in ("from", "to"), spare=k) for name, texts, k in zip(called, cells, spare)])
+    for title, sentences in described.lists():
+        head(title)
+        for k, sentence in enumerate(sentences, 1):
+            say(in_lines([f"  {k}. {sentence}"]))

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import progress_bar, show_table
-from budge.cli.shared import say as tell
+from budge.cli.shared import progress_bar, say
 from budge.errors import OutputExistsError
 
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
 __all__ = ["register"]
+
+WORDS = {"n_dependents": "dependents", "years_at_address": "years at the address"}
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +34,7 @@ def demo(
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the two verdicts.")] = False,
 ) -> None:
-    """Train a lending model on synthetic data and audit it: who is precluded, and whose refusal is turned around easily?"""
+    """Train a lending model on synthetic data, and audit who can turn a refusal around."""
     import budge
     from budge.datasets import lending, spec_path
     from budge.datasets.scorecard import Scorecard
@@ -39,46 +44,53 @@ def demo(
     data = lending(n=1500, seed=seed)
     model = Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
     applicants = data.X.iloc[1000 : 1000 + people] if people <= 500 else lending(n=people, seed=seed + 1).X
+    applicants = applicants.rename_axis("applicant")
     im = budge.InteractionModel.from_file(spec_path("lending"))
-    say = tell if not (as_json or quiet) else (lambda *_: None)
-    say(
-        "A lender trains a scorecard on 1,000 past loans. How do its answers respond to what applicants can do within a year?\n"
-    )
-    say(str(im.describe()))
-    with progress_bar("applicants", quiet=as_json or quiet) as progress:
-        stuck = budge.audit(model, applicants, im, target=1, threshold=0.1, seed=seed, harm="below", progress=progress)
-    table = stuck.table.reset_index(names="applicant")
-    precluded = table[table["verdict"] == "below"]
-    gameable = table[table["verdict"] == "above"]
+    told = as_json or quiet
+    if not told:
+        say(f"A lender trained a scorecard on 1,000 past loans. It refuses {_refused(model, applicants)}. What can they do about it within a year?\n")
+    words = budge.Wording(people_name="refused applicants", target_name="approval", feature_labels=WORDS)
+    with progress_bar("applicants", quiet=told) as progress:
+        stuck = budge.audit(model, applicants, im, target=1, threshold=0.1, seed=seed, harm="below", progress=progress or False, wording=words)
     summary = stuck.summary()
     if as_json:
-        echo_json(
-            {
-                "precluded": len(precluded), "gameable": len(gameable), "refused": summary.people, "no_way": summary.no_way,
-                "every_way": summary.every_way, **stuck.to_dict(),
-            }
-        )  # fmt: skip
+        verdicts = stuck.table["verdict"]
+        found = {"precluded": int((verdicts == "below").sum()), "gameable": int((verdicts == "above").sum()), "refused": summary.people}
+        echo_json({**found, "no_way": summary.no_way, "every_way": summary.every_way, **stuck.to_dict()})
+    elif quiet:
+        say(str(stuck))
     else:
-        say(f"\nThe scorecard refuses {summary.people} of {len(applicants)} applicants. Can they be approved by what they can do?\n")
-        tell(str(stuck))
-        say("\nPrecluded: fewer than 1 in 10 of the things they can do would get them approved (first five).")
-        if not quiet:
-            show_table(precluded[["applicant", "n", "hits", "rho", "lower", "upper", "exactness", "verdict"]], most=5)
-        say("\nGameable: more than 1 in 10 of the things they can do turn the refusal around. The nearest change found for some of them:")
-        if not quiet:
-            for label in gameable["applicant"].head(3):
-                moves = stuck.change(label)
-                steps = ", ".join(f"{name} {_short(old)} → {_short(new)}" for name, old, new in moves.to_numpy().tolist())
-                rho = stuck.table["rho"][label]
-                say(f"  applicant {label} (responsiveness {rho:.0%}): {steps}")
-            say("\nNext: budge init YOUR.csv -o model.yaml, then budge check model.yaml YOUR.csv, then budge audit.")
+        _show(stuck)
     if out is not None:
         stuck.save(out, overwrite=overwrite)
-        say(f"Saved to {out}.")
+        if not told:
+            say(f"Saved to {out}.")
     if report is not None:
         stuck.to_html(report, by=["housing"], title="Lending: who can turn a refusal around", overwrite=overwrite)
-        say(f"Wrote {report}; open it in a browser.")
+        if not told:
+            say(f"Wrote {report}; open it in a browser.")
 
 
-def _short(value: object) -> str:
-    return f"{value:,.0f}" if isinstance(value, float) else str(value)
+def _refused(model: Any, applicants: Any) -> str:
+    """Return how many applicants are refused, in words."""
+    many = int((np.asarray(model.predict(applicants)) != 1).sum())
+    return f"{many:,} of {len(applicants):,} new applicants"
+
+
+def _show(stuck: Audit) -> None:
+    """Print the answer, the harmed, and a change that works for some of the others."""
+    from budge.cli.answers import show_answer, show_people
+    from budge.cli.layout import Column, figure
+    from budge.cli.people import chosen, listed, moves
+    from budge.cli.terminal import head, show_columns
+
+    answer = show_answer(stuck, "model")
+    show_people(stuck, "model", (), answer)
+    others = chosen(stuck, "model", lambda t: t["verdict"] == "above", ["rho"], most=3)
+    if others.many:
+        head(f"A way: the smallest change found for {'one' if len(others.rows) == 1 else 'some'} of the others")
+        rho, steps = [figure(v) for v in others.rows["rho"]], moves(others, stuck.wording)[1]
+        show_columns(listed(others, "", stuck.wording, Column("ρ", rho, right=True), Column("change", steps)))
+    say()
+    say("Each verdict “below” is wrong with probability at most 5 %, and so is each “above”.")
+    say("Next: budge init YOUR.csv -o model.yaml, budge check model.yaml YOUR.csv, budge audit.")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Id, gates_record, people_of, read_people, run_of, same_people, show_gates
+from budge.cli.shared import Condition, Id, gates_record, people_of, read_people, run_of, same_people, show_gates
 
 __all__ = ["register"]
 
@@ -20,13 +20,10 @@ def register(app: typer.Typer) -> None:
 
 def _gate(
     run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
-    fail_if: Annotated[
-        list[str],
-        typer.Option(help="Exit with 1 where this holds, e.g. \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."),
-    ],
+    fail_if: Annotated[list[str], Condition],
     model: Annotated[str | None, typer.Option(help="The name of one model of the run; all of them unless given.")] = None,
     data: Annotated[Path | None, typer.Option(help="The people of the run, for conditions on their columns.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model, as in the audit.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model, as in the audit.")] = None,
     label: Id = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only gates that failed.")] = False,

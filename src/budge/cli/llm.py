@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
+from budge.cli.helping import HelpfulGroup
 from budge.cli.interrupts import kept
 from budge.cli.llm_arguments import (
     ROLES,
@@ -35,7 +36,7 @@ from budge.errors import InputError, nearest
 __all__ = ["register"]
 
 group = typer.Typer(
-    name="llm", no_args_is_help=True, help="Language models: is a verdict still true when the prompt is rephrased?"
+    name="llm", cls=HelpfulGroup, no_args_is_help=True, help="Language models: is a verdict still true when the prompt is rephrased?"
 )
 
 

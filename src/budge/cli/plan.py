@@ -10,7 +10,8 @@ import typer
 from budge import plan as planning
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import say
+from budge.cli.shared import Claim, head, say
+from budge.cli.terminal import columns
 from budge.errors import DesignError
 from budge.stats._checks import number
 
@@ -61,7 +62,7 @@ def plan(
     ] = 0.1,
     n: Annotated[int | None, typer.Option("--n", help="A number of draws: what can it show?")] = None,
     people: Annotated[int, typer.Option(help="The number of people, for the number of model calls.")] = 1,
-    claim: Annotated[str, typer.Option(help="below or above.")] = "below",
+    claim: Claim = "below",
     curve: Annotated[bool, typer.Option("--curve/--no-curve", help="Draw the power curve in the terminal.")] = True,
     figure: Annotated[
         Path | None, typer.Option(help="Write the power curve: .svg, or .png and .pdf with the extra plot.")
@@ -70,7 +71,7 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only the number of draws that gives the power.")] = False,
 ) -> None:
-    """How many draws are needed to test, to estimate, to detect; and what a number of draws can show."""
+    """Plan how many draws a test, an estimate or a detection needs, and what a number of draws can show."""
     if rate is None and margin is None:
         rate = threshold / 2 if claim == "below" else (1 + threshold) / 2
     least = planning.min_samples(threshold, alpha, claim=claim)
@@ -106,16 +107,17 @@ def plan(
         say(aim.n)
         return
     sign, best = ("<", "no hit") if claim == "below" else (">", "nothing but hits")
-    say(f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least} draws; with fewer, even {best} proves nothing.")
+    say(f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least:,} draws; with fewer, even {best} proves nothing.")
     say(f"To detect: {aim}.")
-    say(f"To estimate: {for_width} draws give an interval at most {width:g} wide, whatever is seen.")
+    say(f"To estimate: {for_width:,} draws give an interval at most {width:g} wide, whatever is seen.")
     early = rule.at(aim.rate).expected_calls
-    say(f"To stop early: a sequential test (SPRT) needs {early:.0f} draws on average at that rate, at most {rule.max_n}.")
+    say(f"To stop early: a sequential test (SPRT) needs {early:,.0f} draws on average at that rate, at most {rule.max_n:,}.")
     say(f"Cost: {calls}.")
     if given is not None:
         say(f"Given: {given[0]}.")
     if curve:
-        say(f"\nPower by number of draws, target {power:g}:\n{drawn.text()}")
+        head(f"Power by number of draws, target {power:g}")
+        say(drawn.text(max(min(60, columns() - 13), 10)), whole=True)
     if figure is not None:
         say(f"Figure written to {figure}.")
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Claim, Id, Method, OnInvalid, people_of, progress_bar, say
+from budge.cli.shared import Claim, Id, Method, OnInvalid, people_of, progress_bar, say, say_command
 
 __all__ = ["register"]
 
@@ -31,7 +31,7 @@ def sample(
     margin: Annotated[float | None, typer.Option(help="Plan n to find people this far from the threshold.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     method: Method = "auto",
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
     on_invalid: OnInvalid = "error",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
@@ -41,6 +41,7 @@ def sample(
     """Write the distinct points that an audit will ask about, each with a key; `budge audit --predictions` finishes it."""
     import budge
     from budge.audit.export import write_points
+    from budge.audit.summary import heads
 
     im = budge.InteractionModel.from_file(spec)
     people = people_of(data, drop, label=label)
@@ -62,11 +63,11 @@ def sample(
             }
         )
     elif not quiet:
-        say(f"{total:,} distinct points of {len(people):,} people in {out} (n = {design.n} {design.why_n}).")
+        say(f"{total:,} distinct {'point' if total == 1 else 'points'} of {heads(len(people))} in {out} (n = {design.n:,} {design.why_n}).")
         say("The model's owner returns a file with the columns key and prediction; then")
         usual = (("--alpha", alpha, 0.05), ("--claim", claim, "below"), ("--method", method, "auto"), ("--on-invalid", on_invalid, "error"))
         kept = "".join(f" {option} {value}" for option, value, default in usual if value != default)
         names = [*(word for column in drop or () for word in ("--drop", column)), *(("--id", label) if label else ())]
         kept += "".join(f" {shlex.quote(word)}" for word in names)
         files = shlex.join([str(spec), str(data)])
-        say(f"  budge audit {files} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")
+        say_command(f"budge audit {files} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")

@@ -9,7 +9,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, OnInvalid, Population, people_of, progress_bar, say, show_table
+from budge.cli.shared import Id, OnInvalid, Output, Population, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -23,7 +23,7 @@ def register(app: typer.Typer) -> None:
 def _select(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
-    model: Annotated[list[str], typer.Option(help="A model file and its accuracy on held-out data: bots.json=0.81")],
+    model: Annotated[list[str], typer.Option(metavar="FILE", help="A model file and its accuracy on held-out data: bots.json=0.81")],
     target: Annotated[str, typer.Option(help="What a person would game for: a label, 'score >= 0.7'.")],
     limit: Annotated[float, typer.Option(help="The largest share of people who may be able to game.")] = 0.1,
     threshold: Annotated[float, typer.Option(help="Responsiveness from which a person can game.")] = 0.05,
@@ -32,9 +32,9 @@ def _select(
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Population = "outside",
     with_convex: Annotated[bool, typer.Option("--convex", help="Also show what the convex relaxation would report.")] = False,
-    output: Annotated[str, typer.Option(help="What is read from the models: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the models.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the models.")] = None,
     label: Id = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[
@@ -65,13 +65,13 @@ def _select(
         if not mark:
             raise InputError("a model file and its accuracy", where="--model", got=text, remedy="write bots.json=0.81")
         name = Path(path).stem if Path(path).stem not in models else path
-        models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
+        models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)
         accuracy[name] = merit
     aim = parse_target(target, classes=next((m.classes for m in models.values() if m.classes is not None), None))
-    with progress_bar("steps", quiet=quiet or as_json) as progress:
+    with progress_bar("people", quiet=quiet or as_json) as progress:
         result = select(
             models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
-            population=population, compare={"convex": convex(im)} if with_convex else None, progress=progress,
+            population=population, compare={"convex": convex(im)} if with_convex else None, progress=progress or False,
             design=Design(on_invalid=on_invalid),
         )  # fmt: skip
     if figure is not None:
@@ -80,6 +80,8 @@ def _select(
         echo_json(result.to_dict())
     elif not quiet:
         say(str(result))
-        show_table(result.table, most=50)
+        say()
+        table = result.table.rename(columns={"gaming_high": "gaming at most"})
+        show_table(table, most=50, digits=dict.fromkeys(map(str, table.columns), 3))
     if not result.ok:
         raise typer.Exit(1)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Claim, Harm, Id, OnInvalid, Population, people_of, progress_bar, say, show_table
+from budge.cli.shared import Claim, Harm, Id, OnInvalid, Output, Population, head, people_of, progress_bar, say, show_table
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -26,24 +26,25 @@ def _sensitivity(
     model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     vary: Annotated[
-        list[str] | None, typer.Option(help="A place in the spec and values: features.income.max_increase=1000,5000")
+        list[str] | None,
+        typer.Option(metavar="PLACE=VALUES", help="A place in the spec and its values, such as features.income.max_increase=1000,5000; may repeat."),
     ] = None,
-    toggle: Annotated[list[str] | None, typer.Option(help="A constraint to switch on and off.")] = None,
+    toggle: Annotated[list[str] | None, typer.Option(metavar="NAME", help="A constraint to switch on and off; may repeat.")] = None,
     threshold: Annotated[float, typer.Option(help="The threshold of the claim.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single claim.")] = 0.05,
     claim: Claim = "below",
     n: Annotated[int | None, typer.Option("-n", help="Draws per person; from the plan unless given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Population = "outside",
-    adjust: Annotated[str, typer.Option(help="holm or bonferroni, over the members.")] = "holm",
+    adjust: Annotated[Literal["holm", "bonferroni"], typer.Option(help="How verdicts allow for the number of members.")] = "holm",
     harm: Harm = None,
-    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
-    kind: Annotated[str, typer.Option(help="The figure: tornado or cdf.")] = "tornado",
+    kind: Annotated[Literal["tornado", "cdf"], typer.Option(help="What the figure shows.")] = "tornado",
     trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
@@ -57,18 +58,16 @@ def _sensitivity(
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    if kind not in ("tornado", "cdf"):
-        raise InputError("must be tornado or cdf", where="--kind", got=kind)
     members = {spec.stem: InteractionModel.from_file(spec) for spec in specs}
     if len(members) < len(specs):
         raise InputError("two spec files have the same name", where="specs", got=[spec.stem for spec in specs])
     family = _family(members, vary, toggle)
     people = people_of(data, drop, label=label)
-    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
-    with progress_bar("members", quiet=quiet or as_json) as progress:
+    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)
+    with progress_bar("people", quiet=quiet or as_json) as progress:
         result = sensitivity(
             predictor, people, family, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha,
-            claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, progress=progress,  # type: ignore[arg-type]
+            claim=claim, n=n, seed=seed, population=population, adjust=adjust, harm=harm, progress=progress or False,
             design=Design(on_invalid=on_invalid),
         )  # fmt: skip
     if figure is not None:
@@ -77,10 +76,11 @@ def _sensitivity(
         echo_json(result.to_dict())
     elif not quiet:
         say(str(result))
-        show_table(result.by_member)
+        say()
+        show_table(result.by_member.rename(columns={"mean_rho": "mean ρ"}), digits={"mean ρ": 3})
         if result.axes and len(breaks := result.breaks()):
-            say("\nWhere the verdict breaks:")
-            show_table(breaks)
+            head("Where the verdict breaks")
+            show_table(breaks.rename(columns=lambda c: str(c).replace("_", " ")))
 
 
 def _family(members: dict[str, Any], vary: list[str] | None, toggle: list[str] | None) -> Any:

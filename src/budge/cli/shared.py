@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import pandas as pd
 import typer
 
-from budge.cli.terminal import progress_bar, say, show_table
+from budge.cli.terminal import head, progress_bar, say, say_command, show_columns, show_table
 from budge.errors import DataError, InputError, StorageError, nearest
 from budge.frames import read_parquet
 
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from budge.wording import Wording
 
 __all__ = [
-    "Adjust", "Auditor", "Claim", "FeatureLabels", "GroupLabels", "Harm", "Id", "Method", "Model", "OnInvalid", "PeopleName", "Population", "Purpose",
-    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "labelled", "models_of", "people_of",
-    "progress_bar", "read_people", "run_of", "same_people", "say", "show_gates", "show_table",
+    "Adjust", "Auditor", "Claim", "Condition", "FeatureLabels", "GroupLabels", "Harm", "Id", "Method", "Model", "OnInvalid", "Output",
+    "PeopleName", "Population", "Purpose",
+    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "head", "labelled", "models_of", "people_of",
+    "progress_bar", "read_people", "run_of", "same_people", "say", "say_command", "show_columns", "show_gates", "show_table",
     "tame", "wording_of",
 ]  # fmt: skip
 
@@ -36,14 +37,21 @@ Adjust = Annotated[Literal["bh", "holm", "bonferroni", "none"], typer.Option(hel
 Harm = Annotated[Literal["below", "above"] | None, typer.Option(help="Which verdict is harm.")]
 OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What happens with people who break the spec before they move.")]
 Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
-Model = Annotated[list[str], typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE.")]
+Model = Annotated[list[str], typer.Option(metavar="FILE", help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE.")]
+Output = Annotated[Literal["auto", "label", "score", "probability"], typer.Option(help="What is read from a model.")]
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
+
+#: A condition of `--fail-if`.
+Condition = typer.Option(
+    metavar="CONDITION",
+    help="Exit with 1 where this holds, such as \"share(verdict == 'below') > 0.05\", \"count(no_way) > 0\" or \"gap_low > 0.1\"; may repeat."
+)  # fmt: skip
 
 #: Words of the user for results: see `budge.Wording`.
 PeopleName = Annotated[str, typer.Option(help="What the people are called, such as 'refused applicants'.")]
 TargetName = Annotated[str, typer.Option(help="What the target means, such as 'approval'.")]
-GroupLabels = Annotated[list[str] | None, typer.Option("--group-label", help="What a group is called: COLUMN:VALUE=WORDS; may repeat.")]
-FeatureLabels = Annotated[list[str] | None, typer.Option("--feature-label", help="What a feature is called: NAME=WORDS; may repeat.")]
+GroupLabels = Annotated[list[str] | None, typer.Option("--group-label", metavar="COLUMN:VALUE=WORDS", help="What a group is called; may repeat.")]
+FeatureLabels = Annotated[list[str] | None, typer.Option("--feature-label", metavar="NAME=WORDS", help="What a feature is called; may repeat.")]
 ThresholdReason = Annotated[str, typer.Option(help="Why this threshold; printed in the report.")]
 Purpose = Annotated[str, typer.Option(help="What the audit is for; printed in the report.")]
 Auditor = Annotated[str, typer.Option(help="Who made the audit; printed in the report.")]

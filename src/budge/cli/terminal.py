@@ -1,170 +1,104 @@
-"""What a person at a terminal sees: progress with rate and time left, tables, colours. Elsewhere plain lines, without escapes."""
+"""What a person at a terminal sees: sentences and tables that fit, in colour. Elsewhere the same as plain lines, without escapes."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import IO, Any
+from collections.abc import Mapping, Sequence
+from typing import IO
 
 import pandas as pd
 import typer
 
+from budge.cli.layout import Column, bars, column, tabulate, wrap
 from budge.errors import printable
+from budge.progress import bar as progress_bar
 
-__all__ = ["Pace", "console", "in_colour", "progress_bar", "say", "show_table"]
+__all__ = ["columns", "head", "in_colour", "progress_bar", "say", "say_command", "show_bars", "show_columns", "show_table"]
 
-#: Seconds between two lines of progress where there is no terminal.
-EVERY = 10.0
-_STYLES = {"below": "bold red", "above": "cyan", "inconclusive": "dim", "at the threshold": "dim"}
+WIDEST = 120  # cells of a line, however wide the terminal is
+_CODES = {"bold": "1", "none": "31", "below": "33", "above": "34", "dim": "2"}
 
 
 def in_colour(stream: IO[str]) -> bool:
-    """Whether escapes may be written there: a terminal that obeys them, and nobody has asked for none (NO_COLOR)."""
+    """Return whether escapes may be written there: a terminal that obeys them, and nobody has asked for none (NO_COLOR)."""
     return stream.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
 
-def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text; control characters in it are shown, not obeyed."""
-    typer.echo(printable(str(text)), err=err, nl=nl)
+def columns() -> int:
+    """Return how many cells a line has: those of the terminal or of COLUMNS, 80 elsewhere."""
+    return min(max(shutil.get_terminal_size((80, 24)).columns, 20), WIDEST)
 
 
-def console(stream: IO[str]) -> Any:
-    """Rich's console on a stream: with colours or without any escape."""
-    from rich.console import Console
-
-    coloured = in_colour(stream)
-    wide = None if stream.isatty() else 140
-    return Console(file=stream, highlight=False, width=wide, force_terminal=coloured, color_system="auto" if coloured else None)
+def _painted(text: str, style: str) -> str:
+    return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if text and style and in_colour(sys.stdout) else text
 
 
-class Pace:
-    """How fast the work goes and how long it still takes, from what was done since the first look: a resumed run starts late.
-
-    A total of 0 says that nobody knows where the end is.
-    """
-
-    def __init__(self, what: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self.what, self.clock = what, clock
-        self.began, self.first, self.done, self.total = clock(), None, 0, 0  # type: float, int | None, int, int
-
-    def see(self, done: int, total: int) -> None:
-        """Take note of how much is done."""
-        if self.first is None:
-            self.began, self.first = self.clock(), done
-        self.done, self.total = done, total
-
-    @property
-    def rate(self) -> float | None:
-        """A second; None until something was done."""
-        spent = self.clock() - self.began
-        new = self.done - (self.first or 0)
-        return new / spent if new > 0 and spent > 0 else None
-
-    def __str__(self) -> str:
-        rate = self.rate
-        if rate is None:
-            return ""
-        speed = f"{rate:,.0f} {self.what}/s" if rate >= 10 else f"{rate:.2g} {self.what}/s"
-        return f"{speed}, {_time((self.total - self.done) / rate)} left" if self.total else speed
-
-
-def _time(seconds: float) -> str:
-    """A time that a person reads: 42 s, 3 min 20 s, 2 h 5 min."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    return f"{whole // 60} min {whole % 60} s" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-@contextmanager
-def progress_bar(what: str, *, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with rate and time left on a terminal, a line now and then elsewhere; nothing if quiet."""
-    if quiet:
-        yield None
+def say(text: object = "", *, err: bool = False, nl: bool = True, whole: bool = False, style: str = "") -> None:
+    """Print a text, wrapped between words unless it is to stay `whole`; control characters in it are shown, not obeyed."""
+    plain = printable(str(text))
+    if err or whole or not nl:
+        typer.echo(plain, err=err, nl=nl)
         return
-    pace = Pace(what)
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield _lines(pace)
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[pace]}"))
-    with Progress(*columns, console=_bar_console(), transient=True) as bar:
-        task = bar.add_task(what, total=None, pace="")
-
-        def update(done: int, total: int) -> None:
-            pace.see(done, total)
-            bar.update(task, completed=done, total=total or None, pace=str(pace))
-
-        yield update
+    for line in wrap(plain, columns()):
+        typer.echo(_painted(line, style))
 
 
-def _bar_console() -> Any:
-    """On a terminal the bar moves even where no colours are wanted: it is drawn without them."""
-    from rich.console import Console
-
-    return Console(file=sys.stderr, force_terminal=True, no_color=not in_colour(sys.stderr))
-
-
-def _lines(pace: Pace) -> Callable[[int, int], None]:
-    last = pace.clock()
-
-    def update(done: int, total: int) -> None:
-        nonlocal last
-        pace.see(done, total)
-        if pace.clock() - last >= EVERY and (done < total or not total):
-            last = pace.clock()
-            say(f"{done:,} of {total:,} {pace.what}: {pace}" if total else f"{done:,} {pace.what}: {pace}", err=True)
-
-    return update
+def say_command(text: str) -> None:
+    """Print a command for the shell: a long one in lines that can be pasted as they are."""
+    line = ""
+    for word in re.findall(r"-\S* (?!-)(?:'[^']*'|[^ '])+|(?:'[^']*'|[^ '])+", printable(text).replace("\n", " ")):  # an option keeps its value
+        if line and len(line) + len(word) + 3 > columns():
+            typer.echo(f"{line} \\")
+            line = f"    {word}"
+        else:
+            line = f"{line} {word}" if line else f"  {word}"
+    typer.echo(line)
 
 
-#: Columns that a narrow terminal goes without, the least needed first; the ends of an interval go together.
-SPARE = (
-    ("extreme",), ("exactness",), ("lower", "upper"), ("unresolved",), ("p_value",), ("p_adjusted",), ("status",), ("method",), ("prediction",),
-    ("n",), ("hits",), ("mean_rho",), ("count",), ("verdicts",), ("low", "high"),
-)  # fmt: skip
+def head(text: str) -> None:
+    """Print a heading below an empty line."""
+    say()
+    say(text, style="bold")
 
 
-def fitting(rows: pd.DataFrame, width: int) -> tuple[pd.DataFrame, list[str]]:
-    """Return the rows with as many columns as fit, and the names of those left out: a number is never cut in two."""
-    wide = {c: max([len(printable(str(c))), *(len(printable(_cell(v))) for v in rows[c])]) for c in rows.columns}
-    hidden: list[str] = []
-    for names in SPARE:
-        if sum(wide[c] + 2 for c in rows.columns if c not in hidden) - 2 <= width:
-            break
-        hidden += [name for name in names if name in wide]
-    return rows.drop(columns=hidden), hidden
+def show_columns(some: Sequence[Column], *, more: int = 0) -> None:
+    """Print a table that fits, and how many rows it does not show."""
+    first, *rest = tabulate(some, columns())
+    typer.echo(_painted(first, "bold"))
+    for line in rest:
+        typer.echo(line)
+    if more:
+        say(f"  and {more:,} more")
 
 
-def show_table(rows: pd.DataFrame, *, most: int = 12, total: int | None = None) -> None:
-    """A readable table; verdicts are coloured on a terminal, and a narrow one is told which columns it does not see."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    screen = console(sys.stdout)
-    total, rows = len(rows) if total is None else total, rows.head(most)
-    rows, hidden = fitting(rows, screen.width) if rows.columns.is_unique else (rows, [])
-    shown = Table(box=None, pad_edge=False, header_style="bold")
-    for k, column in enumerate(rows.columns):
-        right = rows.iloc[:, k].dtype.kind in "iuf"
-        shown.add_column(
-            escape(printable(str(column))), justify="right" if right else "left", overflow="fold", no_wrap=right or column in ("verdict", "method")
-        )
-    for row in rows.itertuples(index=False, name=None):
-        cells = [escape(printable(_cell(value)).replace("\n", "\\n")) for value in row]
-        shown.add_row(*(f"[{_STYLES[cell]}]{cell}[/]" if cell in _STYLES else cell for cell in cells))
-    screen.print(shown)
-    if total > most:
-        say(f"… and {total - most:,} more")
-    if hidden:
-        say(f"(not shown on {screen.width} columns: {', '.join(hidden)}; the saved run and --json have them)")
+def show_bars(rows: Sequence[tuple[str, int, str]], styles: Sequence[str] = ()) -> None:
+    """Print counts with their shares and bars."""
+    for (text, drawn), style in zip(bars(rows, columns()), styles or [""] * len(rows)):
+        typer.echo(f"{text}  {_painted(drawn, style)}".rstrip() if drawn else text)
 
 
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and value != value):
-        return "–"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+#: Columns that a narrow terminal goes without, the least needed first.
+SPARE = ("extreme", "exactness", "lower", "upper", "unresolved", "p_value", "status", "method", "prediction", "n", "hits", "count")
+
+
+def _spare(name: str, rank: int) -> int:
+    """Return how easily a column is left out: by its name, else those further to the right first; the first two, rates and verdicts stay."""
+    if name in ("verdict", "rho", "ρ") or name.startswith("rate"):
+        return 0
+    return 100 + len(SPARE) - SPARE.index(name) if name in SPARE else rank if rank > 1 else 0
+
+
+def show_table(rows: pd.DataFrame, *, most: int = 12, names: Mapping[str, str] | None = None, digits: Mapping[str, int] | None = None) -> None:
+    """Print the first rows of a table; `names` says which columns are shown, the most important first, and what they are called."""
+    known = {str(c): k for k, c in enumerate(rows.columns)}
+    chosen = dict(names) if names is not None else {c: c for c in known}
+    some = rows.head(most)
+    made = [
+        column(printable(called), some.iloc[:, known[c]].tolist(), digits=(digits or {}).get(c), spare=_spare(c, rank))
+        for rank, (c, called) in enumerate(chosen.items())
+        if c in known
+    ]
+    show_columns(made, more=max(len(rows) - most, 0))

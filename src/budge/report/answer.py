@@ -1,4 +1,4 @@
-"""The first screen of a report: one sentence, one figure, what to do next."""
+"""The first screen of a report, and the first lines of a terminal: one sentence, how many people stand where, what it rests on."""
 
 from __future__ import annotations
 
@@ -8,36 +8,86 @@ from datetime import datetime
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from budge.audit.design import Design
 from budge.audit.result import Audit
 from budge.audit.summary import Summary
+from budge.audit.tally import Tally
 from budge.errors import BudgeError
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, mark, strip, unit_of
 from budge.report.words import count, percent
-from budge.stats.counts import STATUSES
+from budge.stats import Claims
+from budge.stats.claims import EXTREMES
+from budge.stats.counts import STATUSES, Counts
 from budge.wording import Wording
 
-__all__ = ["Answer", "answer", "claim_words", "harmed_of", "marks_of"]
+__all__ = ["Answer", "Told", "answer", "category_words", "claim_words", "harmed_of", "marks_of", "told_of"]
 
 DRAWN = ("sample", "sequential", "weighted")
 
 
-def marks_of(audit: Audit, model: str) -> Marks:
-    """Return the people of one model who were judged, as marks: in which category, and where.
+def _empty(counts: Counts) -> npt.NDArray[np.bool_]:
+    """Return whose draws all miss the target, all of them answered."""
+    return np.asarray(~(counts.is_law("exact") | counts.is_law("proved")) & (counts.hits == 0) & (counts.unresolved == 0))
+
+
+def _categories(counts: Counts, claims: Claims) -> npt.NDArray[np.int8]:
+    """Return the category of each row, as codes.
 
     No way at all is known only where points were listed or a proof was found; draws without a hit are a category of their own.
     """
-    rows, claims = audit.rows[model], audit.claims(model)
-    counts, judged = rows.counts, ~rows.counts.is_law("none")
-    known = counts.is_law("exact") | counts.is_law("proved")
-    none, every = claims.extreme == "none", claims.extreme == "every"
-    empty = (~known) & (counts.hits == 0) & (counts.unresolved == 0)
-    verdict = claims.verdict
-    tests = {"none": none, "nohit": empty, "below": verdict == "below", "at": verdict == "at the threshold", "above": verdict == "above"}
+    tests = {
+        "none": claims.extreme_code == EXTREMES.index("none"), "nohit": _empty(counts), "below": claims.has("below"),
+        "at": claims.has("at the threshold"), "above": claims.has("above"),
+    }  # fmt: skip
     names = np.select([np.asarray(test, dtype=bool) for test in tests.values()], [CATEGORIES.index(name) for name in tests], CATEGORIES.index("open"))
+    return names.astype(np.int8)
+
+
+def marks_of(audit: Audit, model: str) -> Marks:
+    """Return the people of one model who were judged, as marks: in which category, and where."""
+    counts, claims = audit.rows[model].counts, audit.claims(model)
+    judged = ~counts.is_law("none")
+    none, every = claims.extreme == "none", claims.extreme == "every"
     middle = np.where(np.isnan(claims.rho), (claims.low + claims.high) / 2, claims.rho)
-    return Marks(np.clip(middle, 0, 1)[judged], names.astype(np.int8)[judged], (none | empty)[judged], np.asarray(every, dtype=bool)[judged])
+    codes = _categories(counts, claims)
+    left, right = none | (codes == CATEGORIES.index("nohit")), np.asarray(every, dtype=bool)
+    return Marks(np.clip(middle, 0, 1)[judged], codes[judged], left[judged], right[judged])
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is told of one model, from how many people have the same counts: also of a stream of people."""
+
+    summary: Summary
+    numbers: Mapping[str, int]  # people by category: these add up to everybody who was judged
+    harmed: int  # people on the side of the design's claim
+    headline: str
+    share: str
+    left_out: str
+    how: str
+    lost: str
+
+    @property
+    def judged(self) -> int:
+        """How many people were judged."""
+        return sum(self.numbers.values())
+
+
+def told_of(audit: Audit, model: str, nouns: Wording, *, brief: bool = False) -> Told:
+    """Return what is told of one model; with `brief` the share and the threshold stand in the first sentence."""
+    found, tally = audit.summary(model), audit.tally(model)
+    codes = _categories(tally.counts, tally.claims)
+    numbers = {name: tally.number(tally.judged & (codes == k)) for k, name in enumerate(CATEGORIES)}
+    judged, harmed = sum(numbers.values()), harmed_of(tally, audit.design)
+    listed = tally.counts.is_law("exact")
+    points = sum(int(n) * int(k) for n, k in zip(tally.counts.n[listed].tolist(), tally.people[listed].tolist()))
+    facts = (_left_out(found, judged), _how(found, judged, points), _lost(found)) if judged else ("", "", "")
+    return Told(
+        found, numbers, harmed, _headline(audit, model, numbers, found, nouns, harmed, brief=brief),
+        _share(found, harmed, judged, model) if judged and not brief else "", *facts,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -56,24 +106,23 @@ class Answer:
 
 def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Answer:
     """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
-    found, marks = audit.summary(model), marks_of(audit, model)
-    judged, tau, harmed = len(marks.rho), audit.design.threshold, harmed_of(audit, model)
-    told = (_share(found, harmed, judged, model), _left_out(found, judged), _having(audit, model), _how(audit, found, judged), _lost(found), groups)
-    lede = [line for line in told if line] if judged else []
+    told, marks = told_of(audit, model, nouns), marks_of(audit, model)
+    judged, tau = told.judged, audit.design.threshold
+    lede = [line for line in (told.share, told.left_out, _having(audit, model), told.how, told.lost, groups) if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
-        headline=_headline(audit, model, marks, found, nouns), lede=lede, legend=_legend(marks, tau, judged) if judged else [],
+        headline=told.headline, lede=lede, legend=_legend(marks, tau, audit.design.claim, judged) if judged else [],
         strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
-        caption=_caption(audit, model, marks, nouns), harmed=harmed, people=judged,
+        caption=_caption(audit, told, marks, nouns), harmed=told.harmed, people=judged,
     )  # fmt: skip
 
 
-def harmed_of(audit: Audit, model: str) -> int:
+def harmed_of(tally: Tally, design: Design) -> int:
     """Return how many people have the verdict that the design's claim leads to; those without any way are below every threshold."""
-    claims, design = audit.claims(model), audit.design
+    claims = tally.claims
     if design.claim == "above":
-        return int((claims.verdict == "above").sum())
-    return int(((claims.verdict == "below") | (claims.extreme == "none")).sum())
+        return tally.number(claims.has("above"))
+    return tally.number(claims.has("below") | (claims.extreme_code == EXTREMES.index("none")))
 
 
 def _under(model: str, words: str) -> str:
@@ -96,14 +145,16 @@ def _known(found: Summary) -> bool:
     return not any(found.methods.get(how) for how in DRAWN)
 
 
-def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Wording) -> str:
-    judged, design, target = len(marks.rho), audit.design, nouns.target(audit.info)
+def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summary, nouns: Wording, harmed: int, *, brief: bool) -> str:
+    judged, design, target = sum(numbers.values()), audit.design, nouns.target(audit.info)
     if not judged:
         return _nobody(found, nouns)
     if judged == 1:
         return _one(audit, model, nouns)
-    whom, harmed, none = f"{judged:,} {nouns.people(judged)}", harmed_of(audit, model), marks.count("none")
+    whom, none = f"{judged:,} {nouns.people(judged)}", numbers["none"]
     have = _have(harmed) if _known(found) else f"{'was' if harmed == 1 else 'were'} found to have"
+    if brief and (harmed or none):
+        whom += f" ({percent((none if design.threshold == 0 and design.claim == 'below' else harmed) / judged)})"
     still = f"; for {found.open_ways:,} it is not known whether they have one" if found.open_ways else ""
     if design.claim == "above":
         every = f"; {found.every_way:,} cannot miss it" if found.every_way else ""
@@ -113,12 +164,20 @@ def _headline(audit: Audit, model: str, marks: Marks, found: Summary, nouns: Wor
         return f"{none:,} of {whom} {_have(none)} no way at all to {target}{still if design.threshold == 0 else ''}."
     if harmed:
         rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
-        return f"{harmed:,} of {whom} {have} almost no way to {target}{rest}."
+        return f"{harmed:,} of {whom} {have} almost no way to {_with_tau(target, design, brief=brief)}{rest}."
     if found.open_ways:
-        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {target}{still}."
-    open_ = marks.count("open")
+        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {_with_tau(target, design, brief=brief)}{still}."
+    open_ = numbers["open"]
     undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ and design.threshold else ""
     return f"All {whom} have a way to {target}{undecided}."
+
+
+def _with_tau(target: str, design: Design, *, brief: bool) -> str:
+    """Return the target with what almost no way means, where that is told nowhere else."""
+    if not brief or not design.threshold:
+        return target
+    told = f"ρ below {design.threshold:g}"
+    return f"{target[:-1]}; {told})" if target.endswith(")") else f"{target} ({told})"
 
 
 def _have(n: int) -> str:
@@ -130,7 +189,8 @@ def _nobody(found: Summary, nouns: Wording) -> str:
     if not found.given:
         return "Nobody was judged: no people were given."
     if found.already == found.given:
-        return f"Nobody was judged: all {found.given:,} {nouns.people(found.given)} have the target already. Audit everybody with population “all”."
+        whom = f"all {found.given:,} {nouns.people(found.given)} have" if found.given > 1 else "the only person has"
+        return f"Nobody was judged: {whom} the target already. The population “all” takes everyone."
     if not found.people:
         return f"Nobody was judged: the population leaves none of {found.given:,} {nouns.people(found.given)}. Choose another population."
     told = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in found.verdicts.items())
@@ -138,8 +198,7 @@ def _nobody(found: Summary, nouns: Wording) -> str:
 
 
 def _one(audit: Audit, model: str, nouns: Wording) -> str:
-    rows = audit.of_model(model)
-    (row,) = rows[rows["method"] != "none"].to_dict(orient="records")
+    (row,) = (row for part in audit.in_memory(model) for row in part.of_model(model).to_dict(orient="records") if row["method"] != "none")
     kind = "reachable points" if row["method"] == "exact" else "points that were drawn"
     if row["method"] == "proved":
         words = {"none": "no way at all", "every": "no way to miss it"}.get(row["extreme"], f"between {row['low']:.3g} and {row['high']:.3g} of all points")
@@ -187,18 +246,17 @@ def claim_words(design: Design) -> str:
     return "no way at all" if design.threshold == 0 else "almost no way"
 
 
-def _how(audit: Audit, found: Summary, judged: int) -> str:
-    """Return on what the figure rests: every point, a proof, or draws with their error."""
+def _how(found: Summary, judged: int, listed: int) -> str:
+    """Return on what the figure rests: every point (so many were `listed`), a proof, or draws with their error."""
     if _known(found):
-        proved, counts = found.methods.get("proved", 0), audit.rows[found.model].counts
+        proved = found.methods.get("proved", 0)
         if found.between_ends or found.unresolved:
             return found.sentences()[2] if found.share is not None else ""
         if proved == judged:
             return "This is proved from the model's structure, over every point that these people can reach."
         some = f"{count(proved, 'person', 'people')} by proof, and for the others " if proved else ""
-        points = count(int(counts.n[counts.is_law("exact")].sum()), "point")
         whom = "they" if proved else "this person" if judged == 1 else "these people"
-        return f"The figure is exact: {some}all {points} that {whom} can reach were listed, and the model was asked about each."
+        return f"The figure is exact: {some}all {count(listed, 'point')} that {whom} can reach were listed, and the model was asked about each."
     if found.share is None:
         return ""
     share, side = found.share, f"are {found.design.claim} the threshold"
@@ -217,12 +275,18 @@ def _lost(found: Summary) -> str:
     return f"{count(lost, 'point has', 'points have')} no answer; {'it is' if lost == 1 else 'they are'} counted against every claim." if lost else ""
 
 
-def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
-    """Return the categories that have people, with their counts: these add up to everybody."""
-    words: Mapping[str, str] = {
-        "none": "no way at all", "nohit": "no hit, not proved", "below": f"almost none, ρ under {tau:g}", "at": f"exactly {tau:g}", "open": "undecided",
+def category_words(tau: float, claim: str) -> dict[str, str]:
+    """Return what the categories are called."""
+    below = f"almost none, ρ under {tau:g}" if claim == "below" else f"less than {tau:g}"
+    return {
+        "none": "no way at all", "nohit": "no hit, not proved", "below": below, "at": f"exactly {tau:g}", "open": "undecided",
         "above": "some way" if tau == 0 else f"more than {tau:g}",
     }  # fmt: skip
+
+
+def _legend(marks: Marks, tau: float, claim: str, judged: int) -> list[dict[str, Any]]:
+    """Return the categories that have people, with their counts: these add up to everybody."""
+    words = category_words(tau, claim)
     shown = [name for name in CATEGORIES if marks.count(name) or (name in ("below", "above") and tau > 0)]
     return [
         {
@@ -233,10 +297,11 @@ def _legend(marks: Marks, tau: float, judged: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _caption(audit: Audit, model: str, marks: Marks, nouns: Wording) -> str:
+def _caption(audit: Audit, told: Told, marks: Marks, nouns: Wording) -> str:
     unit, tau = unit_of(marks) if len(marks.rho) else 1, audit.design.threshold
     each = f"One mark is one of {len(marks.rho):,} {nouns.people(len(marks.rho))}." if unit == 1 else f"One mark is {unit:,} people; numbers count everybody."
-    drawn = " It is estimated from draws." if not _known(audit.summary(model)) else ""
+    model = told.summary.model
+    drawn = " It is estimated from draws." if not _known(told.summary) else ""
     rule = f" “Almost no way” means ρ below the threshold {tau:g}." if tau > 0 and audit.design.claim == "below" else ""
     unknown = np.isnan(audit.claims(model).rho) & ~audit.rows[model].counts.is_law("none")
     lost = " A person whose ρ is known only between two ends stands in their middle." if unknown.any() else ""

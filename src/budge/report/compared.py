@@ -64,7 +64,7 @@ def _on_claim(audit: Audit, states: npt.NDArray[np.object_], name: str) -> npt.N
 def _row(audit: Audit, name: str, states: npt.NDArray[np.object_], both: npt.NDArray[np.bool_]) -> dict[str, Any]:
     found = audit.summary(name)
     shared = int((_on_claim(audit, states, name) & both).sum())
-    return {"model": name, "people": found.people, "harmed": harmed_of(audit, name), "shared": shared, "mean": found.mean_rho}
+    return {"model": name, "people": found.people, "harmed": harmed_of(audit.tally(name), audit.design), "shared": shared, "mean": found.mean_rho}
 
 
 def _heading(audit: Audit, rows: Sequence[dict[str, Any]], both: int, nouns: Wording) -> str:

@@ -28,7 +28,7 @@ FIRST_ROWS = 200  # that are there without JavaScript
 
 
 def contents(
-    audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Wording, ask_why: bool, progress: Progress | None
+    audit: Audit, *, by: Sequence[Any], ablation: Any, sensitivity: Any, title: str, nouns: Wording, ask_why: bool, progress: Progress | bool | None
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return (values for the template, data for the script). The answer is about the first model that judges anybody."""
     columns = list(by) or [column for column, _ in audit.design.groups]

@@ -27,7 +27,7 @@ __all__ = ["asset", "embedded", "policy", "render", "rendered", "write_report"]
 
 def write_report(
     audit: Audit, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "",
-    nouns: Wording | None = None, progress: Progress | None = None, overwrite: bool = False,
+    nouns: Wording | None = None, progress: Progress | bool | None = None, overwrite: bool = False,
 ) -> Path:  # fmt: skip
     """Write the report, whole or not at all; see `Audit.to_html`."""
     place, audit = Path(path), audit.whole()
@@ -43,7 +43,7 @@ def write_report(
 
 def render(
     audit: Audit, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", nouns: Wording | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
 ) -> str:  # fmt: skip
     """Return the report as a text."""
     from markupsafe import Markup

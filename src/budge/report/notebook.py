@@ -10,11 +10,18 @@ from typing import Any
 import pandas as pd
 
 from budge.errors import BudgeError, printable
+from budge.report.people import number
 
 __all__ = ["show_html"]
 
 #: Rows of a table that are shown.
 MOST = 20
+#: Colours are those of the notebook, so that its dark theme stays dark.
+STYLE = (
+    "<style>.budge-result table{border-collapse:collapse;font-variant-numeric:tabular-nums;margin:.6em 0}"
+    ".budge-result th,.budge-result td{padding:.25em .7em;border:0;border-bottom:1px solid #8884;text-align:left;white-space:nowrap}"
+    ".budge-result thead th{border-bottom:2px solid #8888;font-weight:600;vertical-align:bottom}.budge-result .number{text-align:right}</style>"
+)
 
 
 def show_html(text: str, *, table: pd.DataFrame | None = None, figure: Callable[[], Any] | None = None) -> str:
@@ -52,11 +59,22 @@ def _rows(table: pd.DataFrame) -> str:
         )
     first.columns = pd.Index([_shown(c) for c in first.columns], dtype=object, tupleize_cols=False)
     more = f"<p>… and {len(table) - MOST:,} more rows</p>" if len(table) > MOST else ""
-    return f'<div style="overflow-x:auto">{first.to_html(escape=True, na_rep="–", max_cols=30, float_format=_number)}</div>{more}'
+    numeric = [first.iloc[:, k].dtype.kind in "iuf" for k in range(len(first.columns))]
+    for k, of_numbers in enumerate(numeric):
+        if of_numbers:
+            first.isetitem(k, [number(value) for value in first.iloc[:, k]])
+    page = first.to_html(escape=True, na_rep="–", max_cols=30, border=0)
+    return f'{STYLE}<div style="overflow-x:auto">{_aligned(page, numeric)}</div>{more}'
 
 
-def _number(value: float) -> str:
-    return f"{value:.6g}" if abs(value) < 1e6 else f"{value:,.0f}"
+def _aligned(page: str, numeric: list[bool]) -> str:
+    """Return the table with its columns of numbers to the right; one that is cut for its width stays as it is."""
+    rows = page.split("<tr")
+    for k, row in enumerate(rows):
+        if row.count("<td") == len(numeric):
+            first, *cells = row.split("<td>")
+            rows[k] = first + "".join(('<td class="number">' if right else "<td>") + cell for right, cell in zip(numeric, cells))
+    return "<tr".join(rows)
 
 
 def _shown(value: Any) -> Any:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from budge import stats
 from budge.audit.result import Audit
+from budge.audit.summary import Summary, differences, group_table
+from budge.audit.tally import Tally
 from budge.report.answer import claim_words
 from budge.report.figures.dots import Gap, GroupShare, dots, points
 from budge.report.figures.strip import WIDTHS
 from budge.report.words import percent
+from budge.stats.claims import EXTREMES
 from budge.wording import Wording, shown
 
-__all__ = ["Groups", "groups_of"]
+__all__ = ["Groups", "Shares", "groups_of", "shares_of"]
 
 MOST_DOTS = 8  # groups of a figure; a table shows more
 MOST_PAIRS = 45  # pairs of groups whose difference is listed
@@ -38,36 +41,57 @@ class Groups:
     more_pairs: int
 
 
-def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wording) -> Groups:
-    """Return the groups of a column: intervals hold together at this alpha."""
+@dataclass(frozen=True)
+class Shares:
+    """The shares of groups and the sentences about them, without figures: from tallies, so that people may stand in files."""
+
+    column: str
+    words: str  # what the shares are shares of
+    heading: str
+    sentence: str
+    caption: str
+    rows: list[dict[str, Any]]
+    shares: list[GroupShare]
+    gap: Gap | None
+    table: pd.DataFrame
+
+
+def shares_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wording, found: Summary | None = None) -> Shares:
+    """Return the shares of the groups of a column, with intervals that hold together at this alpha."""
     name = str(column if isinstance(column, str) else getattr(column, "name", None) or "group")
-    table = audit.by(column, model=model, alpha=alpha)
-    rows = _rows(audit, table, column, model, name, nouns)
-    side = audit.design.claim
-    own = table[table.index.get_level_values("verdict") == side].droplevel("verdict")
-    drawn = bool(audit.of_model(model)["method"].isin(("sample", "sequential", "weighted")).any())
+    tallies, found = audit.tallies(column, model), found or audit.summary(model)
+    table = group_table(tallies, alpha)
+    rows = _rows(tallies, table, name, nouns)
+    own = table[table.index.get_level_values("verdict") == audit.design.claim].droplevel("verdict")
+    drawn = any(found.methods.get(law) for law in ("sample", "sequential", "weighted"))
     exact = not drawn and bool((own["high"] - own["low"])[own["people"] > 0].abs().max() < 1e-12) if len(own) else False
     shares = _shares(own, rows, alpha, exact=exact)
-    gap = _gap(shares, alpha, exact=exact) if len(shares) == 2 else None
-    words = claim_words(audit.design)
-    figures = {}
-    if 1 < len(shares) <= MOST_DOTS:
-        about = f"share with {words}{f', {shown(model)}' if len(audit.models) > 1 else ''}"
-        figures = {medium: dots(shares, gap, medium, about=about) for medium in WIDTHS}
-    level, sure = percent(1 - audit.design.alpha), audit.summary(model).sure()  # of all columns together
-    pairs = _pairs(audit.differences(column, model=model, alpha=alpha), name, nouns)
-    return Groups(
-        column=name, model=model, heading=_heading(shares, gap, words, name, exact=exact, under=f"{model}: " if len(audit.models) > 1 else ""),
-        sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact), figures=figures,
-        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, pairs=pairs[:MOST_PAIRS], more_pairs=max(len(pairs) - MOST_PAIRS, 0),
+    gap, words = _gap(shares, alpha, exact=exact) if len(shares) == 2 else None, claim_words(audit.design)
+    level, sure = percent(1 - audit.design.alpha), found.sure()  # of all columns together
+    return Shares(
+        column=name, words=words, heading=_heading(shares, gap, words, name, exact=exact, under=f"{model}: " if len(audit.models) > 1 else ""),
+        sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact),
+        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, shares=shares, gap=gap, table=table,
     )  # fmt: skip
 
 
-def _rows(audit: Audit, table: pd.DataFrame, column: Any, model: str, name: str, nouns: Wording) -> list[dict[str, Any]]:
+def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wording) -> Groups:
+    """Return the groups of a column: intervals hold together at this alpha."""
+    made = shares_of(audit, column, model, alpha, nouns)
+    figures = {}
+    if 1 < len(made.shares) <= MOST_DOTS:
+        about = f"share with {made.words}{f', {shown(model)}' if len(audit.models) > 1 else ''}"
+        figures = {medium: dots(made.shares, made.gap, medium, about=about) for medium in WIDTHS}
+    pairs = _pairs(differences(made.table, audit.design.claim), made.column, nouns)
+    return Groups(
+        column=made.column, model=model, heading=made.heading, sentence=made.sentence, figures=figures, caption=made.caption, rows=made.rows,
+        pairs=pairs[:MOST_PAIRS], more_pairs=max(len(pairs) - MOST_PAIRS, 0),
+    )  # fmt: skip
+
+
+def _rows(tallies: Mapping[Any, Tally], table: pd.DataFrame, name: str, nouns: Wording) -> list[dict[str, Any]]:
     """Return one row per group with both sides in it, and how many have no way at all."""
-    values = audit.group(column, model=model)
-    codes = values.astype(object).where(values.notna(), "missing").to_numpy()
-    none = pd.Series(np.asarray(audit.claims(model).extreme == "none")).groupby(codes, sort=False).sum()
+    none = {group: tally.number(tally.claims.extreme_code == EXTREMES.index("none")) for group, tally in tallies.items()}
     found: dict[Any, dict[str, Any]] = {}
     for row in table.reset_index().to_dict(orient="records"):
         group = row["group"]

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.design import Progress
 from budge.audit.result import Audit
 from budge.audit.sources import TableSource
 from budge.errors import BudgeError, printable
 from budge.interaction import InteractionModel
+from budge.progress import Progress, watched
 from budge.report.answer import harmed_of, marks_of
 from budge.report.figures.strip import CATEGORIES
 from budge.report.words import count
@@ -29,7 +29,7 @@ MOST_POINTS = 5_000_000  # points that a report asks about, as far as they can b
 HOW_TO = "With the model at hand it is computed: audit.to_html in the process that ran the audit, or budge report RUN --model … --data …."
 
 
-def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple[Ablation | None, str]:
+def ablated(audit: Audit, model: str, progress: Progress | bool | None = None) -> tuple[Ablation | None, str]:
     """Relax each rule for the people of a model: return the result and what is to be said of it; without a result, why there is none.
 
     Both are empty where there is no such question: nobody is without a way or harmed, the claim is *above*, or there are no rules to relax.
@@ -40,7 +40,7 @@ def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple
 
     marks, context = marks_of(audit, model), audit.context
     stuck = np.isin(marks.category, [CATEGORIES.index(name) for name in ("none", "nohit")])
-    if audit.design.claim == "above" or not (harmed_of(audit, model) or stuck.any()) or not audit.info.get("measure"):
+    if audit.design.claim == "above" or not (harmed_of(audit.tally(model), audit.design) or stuck.any()) or not audit.info.get("measure"):
         return None, ""
     if context is None:
         return None, f"Which rule holds people back is not in this report, since a saved run holds no model. {HOW_TO}"
@@ -55,7 +55,8 @@ def ablated(audit: Audit, model: str, progress: Progress | None = None) -> tuple
         return None, ""
     rows, about = _some(audit, model, judged, judged[stuck], len(chosen) + 1)
     try:
-        return ablate_audit(audit, model, rows, chosen, left_out, progress=progress), about
+        with watched(progress, "people, each rule relaxed") as note:
+            return ablate_audit(audit, model, rows, chosen, left_out, progress=note), about
     except BudgeError as error:
         return None, f"Which rule holds people back could not be computed: {printable(str(error))}."
 

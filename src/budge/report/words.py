@@ -10,6 +10,7 @@ import numpy as np
 from budge.audit.design import MASK
 from budge.audit.result import Audit
 from budge.interaction import InteractionModel
+from budge.wording import percent
 
 __all__ = ["GLOSSARY", "adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
 
@@ -43,18 +44,6 @@ _STATUSES = {
 def count(n: int, noun: str, plural: str = "") -> str:
     """Return a number with its noun: 1 person, 2 people."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
-
-
-def percent(share: float, digits: int = 1) -> str:
-    """Return a share in per cent, never rounded to nothing or all; a minus is a minus, not a hyphen."""
-    if share != share:
-        return "–"
-    if share < 0:
-        return f"−{percent(-share, digits)}"
-    shown = f"{100 * share:.{digits}f}"
-    if (float(shown) == 0 and share > 0) or (float(shown) == 100 and share < 1):
-        return f"{100 * share:.3g} %"
-    return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} %"
 
 
 def asked(audit: Audit) -> list[str]:

@@ -21,6 +21,7 @@ from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, InputError
 from budge.interaction import InteractionModel
 from budge.models.contained import kept_seeds
+from budge.progress import noting, share_of
 from budge.stats.counts import STATUSES, Counts
 from budge.stress.ablation_result import Ablation, Compared, compared, rank
 from budge.stress.common import Asked, allowed, claims_at, noted, without_journal
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["LEAST_ACCEPTED", "ablate", "ablate_audit", "probe"]
 
 
+@noting("people")
 @kept_seeds()
 def ablate(
     model: Any,
@@ -48,7 +50,7 @@ def ablate(
     seed: int | None = None,
     population: Any = None,
     method: Literal["both", "paired"] = "both",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
 ) -> Ablation:
@@ -70,7 +72,7 @@ def ablate(
         the original allows stand for the original. It is refused where that is not the original's law (whole and real features that move in one
         part), and gives no estimate where too few draws are allowed.
     progress
-        Called with (people done, people in all).
+        Called with (people done, people in all), for the original and every relaxation. As in `budge.audit` a line is shown without it.
 
     Returns
     -------
@@ -94,7 +96,7 @@ def ablate(
     wishes = given(target=target, threshold=threshold, alpha=alpha, n=n, seed=seed, population=population)
     question = designed(design, {"testing": False} | wishes)
     carried = without_journal(execution)
-    progress = progress or carried.progress
+    assert callable(progress)
     about = Asked.of(model, X, im, question, check=bool(carried.check))
     question = about.design
     chosen, left_out = resolve(im, relaxations, about.source.frame)
@@ -110,7 +112,7 @@ def ablate(
 
 
 def ablate_audit(
-    audit: Audit, model: str, rows: npt.NDArray[np.intp], chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], *, progress: Progress | None = None
+    audit: Audit, model: str, rows: npt.NDArray[np.intp], chosen: tuple[Relaxation, ...], left_out: tuple[str, ...], *, progress: Progress
 ) -> Ablation:
     """Return the ablation of some rows of an audit whose model is at hand; `chosen` and `left_out` are what `default_relaxations` gives.
 
@@ -143,14 +145,14 @@ def _info(about: Asked, im: InteractionModel, found: Compared, method: str) -> d
 
 
 def _compared(
-    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None, *, known: Counts | None = None, seen: Counts | None = None
+    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress, *, known: Counts | None = None, seen: Counts | None = None
 ) -> Compared:
     freed = [np.zeros(0, dtype=np.intp), *(freed_columns(im, r.model(im)) for r in chosen)]
     return compared(about, _tallies(about, im, chosen, progress, freed, known), chosen, freed, seen)
 
 
 def _tallies(
-    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress | None, freed: Sequence[npt.NDArray[np.intp]], known: Counts | None
+    about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...], progress: Progress, freed: Sequence[npt.NDArray[np.intp]], known: Counts | None
 ) -> Tally:
     """Count all sets: relaxations that keep the features' types share their points; the others are asked about by themselves."""
     models = [r.model(im) for r in chosen]
@@ -158,16 +160,18 @@ def _tallies(
     alike = [k for k, m in enumerate(models) if [(f.type, f.levels) for f in m.features] == kinds]
     relaxed = f"{about.design.purpose}, relaxed"
     purposes = [about.design.purpose, *(relaxed for _ in alike)]
-    columns = [freed[0], *(freed[k + 1] for k in alike)]
-    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=progress, known=known, freed=columns)
+    stages, columns = len(models) + 1, [freed[0], *(freed[k + 1] for k in alike)]
+    part = share_of(progress, 0, len(alike) + 1, stages)
+    shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=part, known=known, freed=columns)
     if len(alike) == len(models):
         return shared
     counts = {0: (shared.counts[0], shared.size[0])} | {k + 1: (shared.counts[s], shared.size[s]) for s, k in enumerate(alike, start=1)}
     queries = shared.asked
-    for k in set(range(len(models))) - set(alike):
+    for at, k in enumerate(sorted(set(range(len(models))) - set(alike)), len(alike) + 1):
         other = make_source(models[k], about.source.frame, "keep")
         assert isinstance(other, TableSource)
-        lone = tally(replace(about, source=other, chosen=about.chosen & ~about.source.invalid), [models[k]], purposes=[relaxed])
+        some = replace(about, source=other, chosen=about.chosen & ~about.source.invalid)
+        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(progress, at, 1, stages))
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]

@@ -30,7 +30,7 @@ __all__ = ["Ablation", "Compared", "compared", "mean_gain", "rank"]
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ablation(Stressed):
     """What each relaxation does to responsiveness.
 

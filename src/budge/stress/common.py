@@ -16,7 +16,7 @@ from budge.audit.drift import MEND, Heard, HeardAsker, confirmed
 from budge.audit.failing import answered, check_answered, unanswered
 from budge.audit.run import chosen_people, nobody_left, warn
 from budge.audit.sources import BoolArray, TableSource, make_source
-from budge.errors import DesignError, IncompleteError, InputError, Problem
+from budge.errors import DesignError, IncompleteError, InputError, Problem, one_line
 from budge.interaction import InteractionModel
 from budge.models import Predictor, as_predictor
 from budge.stats import Claims, Counts, claim
@@ -98,6 +98,9 @@ class Stressed:
             )
         found: Self = self.rerun(changes)
         return found
+
+    def __repr__(self) -> str:
+        return one_line(self)
 
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html

@@ -14,9 +14,10 @@ from budge.audit.drift import confirmed_audits
 from budge.audit.result import Audit
 from budge.audit.run import run_audit
 from budge.audit.summary import heads, records
-from budge.errors import DesignError, InputError, ModelError, Problem, in_lines, nearest
+from budge.errors import DesignError, InputError, ModelError, Problem, in_lines, nearest, one_line
 from budge.interaction import InteractionModel
 from budge.models.contract import differ
+from budge.progress import noting, share_of
 from budge.stats import true_claims
 from budge.stats._checks import fraction, number, percent, plain
 from budge.stress.common import noted, notes_of, without_journal
@@ -53,9 +54,8 @@ class Selection:
         limit, tau = percent(info["limit"]), info["threshold"]
         what = f"responsiveness at or above {tau:g}"
         row: Any
-        lines = [
-            f"{len(self.table)} models; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."
-        ]
+        models = "1 model" if len(self.table) == 1 else f"{len(self.table):,} models"
+        lines = [f"{models}; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."]
         if self.chosen is None:
             lines.append(f"No model is shown to keep the share of people with {what} within {limit}; more draws may show it for one.")
         else:
@@ -93,12 +93,16 @@ class Selection:
 
         return pareto(self)
 
+    def __repr__(self) -> str:
+        return one_line(self)
+
     def _repr_html_(self) -> str:
         from budge.report.notebook import show_html
 
         return show_html(str(self), table=self.table, figure=self.plot)
 
 
+@noting("people")
 def select(
     models: Mapping[str, Any],
     X: Any,
@@ -115,7 +119,7 @@ def select(
     compare: Mapping[str, InteractionModel] | None = None,
     choose: str = "choose",
     certify: str = "certify",
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
 ) -> Selection:
@@ -139,7 +143,7 @@ def select(
         The streams of draws for choosing and for certifying. They must differ: a model chosen for its luck on a sample looks better on
         that sample than it is. All models are asked about the same draws.
     progress
-        Called with (steps done, steps in all).
+        Called with (people done, people in all), for each audit of several. As in `budge.audit` a line is shown without it.
 
     Returns
     -------
@@ -182,8 +186,8 @@ def select(
 
     def asked(some: Mapping[str, Any], other: InteractionModel, purpose: str, k: int) -> Audit:
         """Audit k of several, as steps of the whole: they may be of different people."""
-        step = None if progress is None else lambda done, total: progress(1000 * k + 1000 * done // max(total, 1), 1000 * stages)
-        made.append(run_audit(dict(some), X, other, question.but(purpose=purpose), replace(carried, progress=step)))
+        assert callable(progress)
+        made.append(run_audit(dict(some), X, other, question.but(purpose=purpose), replace(carried, progress=share_of(progress, k, 1, stages))))
         return made[-1]
 
     first = asked(models, im, choose, 0)

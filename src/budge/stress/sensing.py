@@ -19,6 +19,7 @@ from budge.audit.summary import heads, records
 from budge.audit.tally import mean_rho
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, in_lines, nearest
 from budge.models import as_predictor
+from budge.progress import noting, share_of
 from budge.stats._checks import percent, plain
 from budge.stats.claims import JUDGED
 from budge.stress.common import Stressed, distribution, noted, notes_of, without_journal
@@ -32,7 +33,7 @@ __all__ = ["Sensitivity", "sensitivity"]
 SHOWN = ("below", "above", "at the threshold", "none")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Sensitivity(Stressed):
     """Responsiveness under every member of a family.
 
@@ -138,9 +139,8 @@ class Sensitivity(Stressed):
     def __str__(self) -> str:
         info, people = self.info, self.people
         claim, tau, many = info["claim"], info["threshold"], len(self.members)
-        lines = [
-            f"{heads(len(people))} under {many} interaction models; target: the output {info['target']}; {info['asked']:,} points asked."
-        ]
+        models = "1 interaction model" if many == 1 else f"{many:,} interaction models"
+        lines = [f"{heads(len(people))} under {models}; target: the output {info['target']}; {info['asked']:,} points asked."]
         lines.append(
             f"Responsiveness is {claim} {tau:g} under every member for {heads(int(people['certify'].sum()))}, and under at least one for "
             f"{int(people['flag'].sum()):,} (each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members)."
@@ -176,6 +176,7 @@ class Sensitivity(Stressed):
         return chosen(kind, {"tornado": tornado, "cdf": cdf})(self)
 
 
+@noting("people")
 def sensitivity(
     model: Any,
     X: Any,
@@ -191,7 +192,7 @@ def sensitivity(
     method: Literal["auto", "exact", "sample"] | None = None,
     adjust: Literal["holm", "bonferroni"] = "holm",
     harm: Literal["below", "above"] | None = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     design: Design | None = None,
     execution: Execution | None = None,
 ) -> Sensitivity:
@@ -208,7 +209,7 @@ def sensitivity(
     harm
         Which verdict is harm; with it, consensus (harm under every member) and possibility (under some) are reported.
     progress
-        Called with (members done, members in all).
+        Called with (people done, people in all), for each member. As in `budge.audit` a line is shown without it.
 
     Returns
     -------
@@ -253,9 +254,10 @@ def sensitivity(
         notes = [replace(note, where=f"{name}: {note.where}", remedy="") for name, a in done.items() for note in a.notes if note.where != "population"]
         return Sensitivity(table, people, noted(info, notes), members.axes, dict(members.settings), dict(done), again)
 
+    assert callable(progress)
     for k, (name, im) in enumerate(members.items()):
         try:
-            audits[name] = run_audit(predictor, X, im, question, replace(carried, progress=None))
+            audits[name] = run_audit(predictor, X, im, question, replace(carried, progress=share_of(progress, k, 1, len(members))))
         except (IncompleteError, ModelError) as error:
             part = getattr(error, "result", None)
             if isinstance(part, Audit) and _same_people({**audits, name: part}):
@@ -263,8 +265,6 @@ def sensitivity(
             if audits:
                 error.result = gathered(audits)  # type: ignore[union-attr]
             raise
-        if progress is not None:
-            progress(k + 1, len(members))
     warn(note for note in next(iter(audits.values())).notes if note.where == "population")
     if not _same_people(audits):  # who has the target already follows from the model's answers
         what = "the model answers otherwise than at the start: other people have the target as they are under another member"

@@ -69,39 +69,46 @@ def tally(
     able = ~moves
     able[[s for s, model in enumerate(models) if model.effects]] = False
     stuck = np.array([maker.stuck(source.values) for maker in pool.makers])
-    asked = 0
+    asked, pairs = 0, 0  # pairs of a set and a person that are done
+
+    def told(more: int) -> None:
+        nonlocal pairs
+        pairs += more
+        if progress is not None:
+            progress(len(people) * pairs // max(len(models) * len(people), 1), len(people))
+
     drawn: list[list[int]] = [[] for _ in models]
     batch: list[Listing] = []
-    rows = done = 0
+    rows = 0
     everything = set(range(len(models)))
     for i in people.tolist():
         if source.invalid[i]:
             status[:, i] = STATUSES.index("invalid_start")
+            told(len(models))
             continue
         every = [pool.changes(b, i) for b in range(len(pool.bundles))]
         listing = None if design.method == "sample" else plan_listing(pool, i, every, able[:, i].tolist())
         _statuses(pool, i, every, stuck, moves, status, size)
         listed = set() if listing is None else listing.listed()
-        for s in everything - listed:
-            if status[s, i] == EMPTY or (wanted is not None and s > 0 and not wanted[s, i]) or (s == 0 and counted[i]):
-                continue
+        later = [
+            s for s in everything - listed
+            if status[s, i] != EMPTY and (wanted is None or s == 0 or wanted[s, i]) and not (s == 0 and counted[i])
+        ]  # fmt: skip
+        for s in later:
             drawn[s].append(i)
+        told(len(models) - len(later))
         if listing is not None and status[0, i] != EMPTY:
             batch.append(listing)
             rows += listing.points
-        done += not any(i in some[-1:] for some in drawn)
         if rows >= BLOCK_ROWS:
             asked += _ask(ask, before, canvas, batch, found, freed, ways)
             batch, rows = [], 0
-            if progress is not None:
-                progress(done, len(people))
     if batch:
         asked += _ask(ask, before, canvas, batch, found, freed, ways)
     if known is not None:
         some = counted & ~found[0].is_law("exact")
         for name in ("law", "n", "hits", "unresolved", "hit_mass", "lost_mass", "approximate", "proof"):
             getattr(found[0], name)[some] = getattr(known, name)[some]
-    queued, drawn_rows = sum(map(len, drawn)), 0
     for s, rest in enumerate(drawn):
         if design.method == "exact":
             status[s, rest] = STATUSES.index("not_exact")
@@ -112,9 +119,7 @@ def tally(
             found[s].approximate[chunk.people] = rough
             if freed is not None and s:
                 _keep_drawn(ways, s, chunk.people, hit, values(freed[s]), found[0])
-            drawn_rows += len(chunk.people)
-            if progress is not None:
-                progress(done + (len(people) - done) * drawn_rows // queued, len(people))
+            told(len(chunk.people))
     for s, counts in enumerate(found):
         counts.status[:] = status[s]
     if progress is not None:

@@ -108,12 +108,12 @@ def _percent(share: float) -> str:
 
 
 def points(share: float) -> str:
-    """Return a difference of shares in whole points, with a digit more where it would read as nothing; a minus is a minus, and nothing has none.
+    """Return a difference of shares in points, with one decimal, or one digit where that would read as nothing; a minus is a minus, and nothing has none.
 
     Examples
     --------
     >>> points(0.154), points(0.0049), points(-0.0001), points(0.0)
-    ('15', '0.5', '−0.01', '0')
+    ('15.4', '0.5', '−0.01', '0.0')
     """
-    whole = round(100 * share)
-    return (f"{whole:d}" if whole or abs(share) < 1e-9 else f"{100 * share:.1g}").replace("-", "−")
+    whole = round(100 * share, 1)
+    return (f"{whole + 0.0:.1f}" if whole or abs(share) < 1e-9 else f"{100 * share:.1g}").replace("-", "−")

@@ -1,0 +1,182 @@
+"""The people whom a terminal names: the harmed first, a few of each kind, from an audit in memory or piece by piece from a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from budge.audit.result import Audit
+from budge.audit.sources import TableSource
+from budge.audit.streamed import StreamedAudit
+from budge.cli.layout import Column, cell, figure
+from budge.errors import BudgeError
+from budge.models import Predictor
+from budge.models.predictor import Adapted
+from budge.report.people import number
+from budge.targets import Interval, Labels, Target
+from budge.wording import Wording, shown
+
+__all__ = ["Chosen", "chosen", "closest", "listed", "moves", "short_of", "told_moves", "value_shown"]
+
+MOST_CLOSE = 100_000  # points that are asked about again to tell who is closest to the target
+Pick = Callable[[pd.DataFrame], "pd.Series[Any]"]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Some people of one model, the first of many by some order, with their rows of the audit's table."""
+
+    audit: Audit
+    model: str
+    rows: pd.DataFrame
+    many: int
+
+    @property
+    def more(self) -> int:
+        """How many are not among them."""
+        return self.many - len(self.rows)
+
+    def with_law(self, word: str) -> Chosen:
+        """Return the same people with the law of an audit in the place of a proof's word for it."""
+        return replace(self, rows=self.rows.assign(method=self.rows["method"].replace({word: "exact"})))
+
+
+def chosen(audit: Audit, model: str, pick: Pick, order: Sequence[str], *, rising: bool = True, most: int = 8) -> Chosen:
+    """Return the first people whom `pick` takes from the table, by these columns; no more than a part of a stream is in memory."""
+    found, many = pd.DataFrame(), 0
+    for piece in audit.in_memory(model):
+        table = piece.of_model(model)
+        some = table[np.asarray(pick(table), dtype=bool)]
+        many += len(some)
+        joined = pd.concat([found, some]) if len(found) else some
+        found = joined.sort_values(list(order), ascending=rising, kind="stable").head(most)
+    return Chosen(audit, model, found, many)
+
+
+def listed(some: Chosen, groups: str, nouns: Wording, *more: Column) -> list[Column]:
+    """Return the columns that name people: label, and group where there is one column of groups."""
+    called = some.rows.index.name
+    numbers = some.rows.index.dtype.kind in "iu"
+    names = [Column("person" if called is None else shown(called), [shown(v) for v in some.rows.index], right=numbers)]
+    if groups:
+        names.append(Column("group", [_group(some, label, groups, nouns) for label in some.rows.index], spare=2))
+    return [*names, *more]
+
+
+def _group(some: Chosen, label: Any, column_: str, nouns: Wording) -> str:
+    audit = some.audit.piece_of(label, some.model) if isinstance(some.audit, StreamedAudit) else some.audit
+    values = audit.group(column_, model=some.model)
+    try:
+        value = values.iloc[audit._at(label, some.model)]
+    except BudgeError:
+        return "–"
+    return nouns.group(column_, "missing" if pd.isna(value) else value).removeprefix(f"{column_} = ")
+
+
+def moves(some: Chosen, nouns: Wording, *, least: bool = True) -> tuple[str, list[str]]:
+    """Return what has to change for each, and what that is: the least that works where all points were listed, else the smallest found.
+
+    Without `least` it is the witness of each.
+    """
+    found, sure_ = [], True
+    for label, method in zip(some.rows.index, some.rows["method"]):
+        told, sure = _change(some, label, nouns, listed=least and method == "exact")
+        found.append(told)
+        sure_ = sure_ and sure
+    return "least change that works" if sure_ else "smallest change found", found
+
+
+def short_of(near: tuple[Chosen, list[float], float] | None) -> list[Column]:
+    """Return the best outputs of people without a way, and how far they are from the target; nothing where outputs are no scores."""
+    if near is None:
+        return []
+    _, best, cut = near
+    digits = next((d for d in range(3, 8) if all(f"{v:.{d}f}" != f"{cut:.{d}f}" for v in best)), 8)  # so many tell every output from the cut
+    return [
+        Column("best output", [figure(b, digits) for b in best], right=True),
+        Column(f"short of {number(cut)} by", [figure(abs(cut - b), digits) for b in best], right=True, spare=3),
+    ]  # fmt: skip
+
+
+def _change(some: Chosen, label: Any, nouns: Wording, *, listed: bool) -> tuple[str, bool]:
+    audit = some.audit
+    try:
+        if audit.why_not(label, model=some.model):
+            return "–", True
+        if listed:
+            plan = audit.recourse(label, model=some.model)
+            if len(plan):
+                first = plan.actions[plan.actions["plan"] == 1]
+                return told_moves(first[["feature", "from", "to"]].itertuples(index=False, name=None), nouns), plan.least[0]
+        return told_moves(audit.change(label, model=some.model).itertuples(index=False, name=None), nouns), False
+    except BudgeError:  # a person whose points cannot be asked about again is named without their change
+        return "–", False
+
+
+def told_moves(steps: Any, nouns: Wording) -> str:
+    """Return moves in one line: guarantor: 0 → 1; income: 16,634 → 17,898."""
+    return "; ".join(f"{nouns.feature(str(name))}: {value_shown(old)} → {value_shown(new)}" for name, old, new in steps) or "none"
+
+
+def value_shown(value: Any) -> str:
+    """Return a value of a feature: three figures would not tell 16,634 from 16,590."""
+    if isinstance(value, float | np.floating) and value == value and not float(value).is_integer() and abs(float(value)) < 1000:
+        return number(value)
+    if isinstance(value, int | float | np.number) and not isinstance(value, bool | np.bool_) and value == value:
+        return f"{float(value):,.0f}".replace("-", "−")
+    return cell(value)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The scores behind a target: how they are read, whether more is nearer, and where the target begins."""
+
+    predictor: Predictor
+    rising: bool
+    cut: float
+
+
+def _scores(predictor: Predictor, target: Target) -> _Scores | None:
+    """Return the scores in which a distance from the target can be told; None where there are none."""
+    if isinstance(target, Interval) and predictor.output == "score" and np.isfinite([target.low, target.high]).sum() == 1:
+        rising = bool(np.isfinite(target.low))
+        return _Scores(predictor, rising, float(target.low if rising else target.high))
+    if not isinstance(target, Labels) or not isinstance(predictor, Adapted) or predictor.classes is None or len(predictor.classes) != 2:
+        return None
+    reading, wanted = predictor.reading, [k for k, c in enumerate(predictor.classes) if bool(target.hits(np.array([c], dtype=object))[0])]
+    if reading.output != "label" or reading.ask != "probability" or len(wanted) != 1:
+        return None
+    scored = replace(predictor, reading=replace(reading, output="score", column=wanted[0], threshold=None))
+    cut = 0.5 if reading.threshold is None else reading.threshold if wanted[0] == reading.column else 1 - reading.threshold
+    return _Scores(scored, True, cut)
+
+
+def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float] | None:
+    """Return those whose best output comes closest to the target, these outputs and where the target begins; None where outputs are no scores.
+
+    Everybody's points are asked about once more; nobody's where that would be too many.
+    """
+    audit = some.audit
+    if audit.context is None or not isinstance(audit.context.source, TableSource) or isinstance(audit, StreamedAudit):
+        return None
+    scores = _scores(audit.context.predictors[some.model], audit.design.target)
+    if scores is None or some.more or int(some.rows["n"].sum()) > MOST_CLOSE or not (some.rows["method"] == "exact").all():
+        return None
+    rows, source = audit.rows[some.model], audit.context.source
+    at = np.array([audit._at(label, some.model) for label in some.rows.index], dtype=np.intp)
+    best = np.full(len(source), -np.inf if scores.rising else np.inf)
+    try:
+        for chunk in source.exact(rows.place[at]):
+            outputs = np.asarray(scores.predictor.predict(chunk.rows), dtype=float)
+            reduce = np.maximum if scores.rising else np.minimum
+            best[chunk.people] = reduce.reduceat(outputs, chunk.starts)
+    except BudgeError:
+        return None
+    own = best[rows.place[at]]
+    order = np.argsort(-own if scores.rising else own, kind="stable")[:most]
+    return replace(some, rows=some.rows.iloc[order]), own[order].tolist(), scores.cut
+
