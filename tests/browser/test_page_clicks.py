@@ -90,7 +90,7 @@ def page_of(open_page: Open, address: str, state: str = "", **options: Any) -> I
     """The page, settled; at its end nothing was amiss and nobody else was asked."""
     with open_page(address + (f"&{state}" if state else ""), offline=False, **options) as page:
         settled(page)
-        page.wait_for_selector("#sentence")
+        page.wait_for_selector("#sentence", state="attached")
         yield page
         assert page.trouble == []
         origin = address.split("/#")[0]
