@@ -1,6 +1,6 @@
-"""The screenshots of the page in docs/images, from headless chromium: the lending demo, and german credit with two models.
+"""The screenshots of the page in docs/images, from headless chromium: the lending demo, and German credit with two models.
 
-Run: ``python docs/page_screenshots.py`` (needs budge[serve,models,browser], chromium, and for german its data set). With names
+Run: ``python docs/page_screenshots.py`` (needs budge[serve,models,browser], chromium, and for German credit its data set). With names
 (``page-lending``) only those are made.
 """
 
@@ -17,6 +17,14 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 sys.path.insert(0, str(ROOT))
+WORDS = {
+    "people_name": "refused applicants", "target_name": "approval", "group_labels": {"Male": {"0": "women", "1": "men"}},
+    "feature_labels": {
+        "YearsAtResidence": "years at the address", "YearsEmployed>=1": "a year or more in the job", "HasGuarantor": "guarantor",
+        "HistoryOfBankInstallments": "instalments at a bank", "HistoryOfStoreInstallments": "instalments at a store", "CheckingAcct_exists": "there is one",
+        "CheckingAcct>=0": "0 or more", "SavingsAcct_exists": "there is one", "SavingsAcct>=100": "100 or more", "Age": "age",
+    },
+}  # fmt: skip
 
 
 @contextmanager
@@ -47,71 +55,49 @@ def lending() -> Any:
 
 
 def german() -> Any:
-    """German credit with the study's two models; the target is any change."""
-    from studies.common import model
-    from studies.german import fit, predictor, split
+    """German credit under trees and a logistic regression; the people are those whom each refuses."""
+    import numpy as np
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from xgboost import XGBClassifier
 
-    from budge import datasets
+    from budge import InteractionModel, datasets
     from budge.web import make_question
 
     data = datasets.german()
-    models = {name: predictor(m) for name, m in fit(data, split(data)[0]).items()}
-    text = (ROOT / "studies" / "german.yaml").read_text(encoding="utf-8")
-    return make_question(models, data.X, model("german"), target="different", text=text)
+    X, y = data.X, data.y.to_numpy()
+    train = np.sort(train_test_split(np.arange(len(X)), test_size=0.2, stratify=y, random_state=0)[0])
+    models = {
+        "XGBoost": XGBClassifier(n_estimators=50, max_depth=3, learning_rate=0.1, n_jobs=1, random_state=0),
+        "LR": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+    }
+    for model in models.values():
+        model.fit(X.to_numpy()[train], y[train])
+    path = ROOT / "studies" / "german.yaml"
+    im = InteractionModel.from_file(path)
+    return make_question(models, X, im, target=1, groups=["Male"], title="German credit", text=path.read_text(encoding="utf-8"), wording=WORDS)
 
 
 def settled(page: Any) -> None:
-    """Everybody is counted, and nothing is under way."""
-    page.wait_for_selector(".rho-card")
+    """Everyone is counted, and nothing is under way."""
     page.wait_for_selector('#state[data-whole="true"], #ask-all')
     if page.is_visible("#ask-all"):  # a machine so busy that the page would not wait
         page.click("#ask-all")
         page.wait_for_selector('#state[data-whole="true"]')
     page.wait_for_selector("body:not(.busy)")
+    page.wait_for_timeout(500)
+
+
+def cell(page: Any) -> None:
+    """The cell of the table with hits, its points, and the best of them."""
+    page.click(".mosaic button.yes >> nth=0")
     page.wait_for_timeout(700)
-
-
-def toggle(page: Any) -> None:
-    """A constraint off."""
-    if not page.is_visible("#edits-panel"):
-        page.click("#tab-edits")
-    page.click('[data-constraint="2"]')
-    settled(page)
-
-
-def limit(page: Any) -> None:
-    """A step limit doubled."""
-    page.click('.feature[data-feature="income"] summary')
-    page.fill('[data-feature="income"][data-field="at most up"]', "10000")
-    page.press('[data-feature="income"][data-field="at most up"]', "Tab")
-    settled(page)
-
-
-def person(find: str) -> Callable[[Any], None]:
-    """Find a person and open their page."""
-    def steps(page: Any) -> None:
-        page.fill("#find", find)
-        page.wait_for_timeout(500)
-        page.click(".who >> nth=0")
-        settled(page)
-
-    return steps
-
-
-def everybody(page: Any) -> None:
-    """The distribution before and after."""
-    toggle(page)
-    page.click("#view-everybody")
-
-
-def models(page: Any) -> None:
-    """Models beside each other."""
-    page.click("#view-models")
 
 
 def spec(page: Any) -> None:
     """Two mistakes in the spec."""
-    page.click("#view-spec")
     page.wait_for_selector("#gutter :nth-child(10)", state="attached")
     text = page.input_value("#spec-text")
     page.fill("#spec-text", text.replace("direction: increase", "direction: upwards", 1).replace("bounds: [0, 60]", "bounds: [60, 0]"))
@@ -119,14 +105,17 @@ def spec(page: Any) -> None:
     page.wait_for_timeout(300)
 
 
-SHOTS: dict[str, tuple[Callable[[], Any], tuple[int, int], str, list[Callable[[Any], None]]]] = {
-    "page-lending-dark": (lending, (1280, 860), "dark", [person("income < 15000"), limit]),
-    "page-lending": (lending, (1280, 860), "light", [person("income < 15000"), limit]),
-    "page-lending-spec": (lending, (1280, 860), "light", [spec]),
-    "page-lending-models": (lending, (1280, 860), "light", [models]),
-    "page-german": (german, (1280, 860), "light", [person("Age < 25"), toggle]),
-    "page-german-everybody": (german, (1280, 860), "light", [everybody]),
-    "page-german-900": (german, (900, 860), "light", [toggle]),
+#: By name: what is served, the window, the colour scheme, the state in the address, what is clicked, and whether the whole page is shown.
+SHOTS: dict[str, tuple[Callable[[], Any], tuple[int, int], str, str, list[Callable[[Any], None]], bool]] = {
+    "page-german": (german, (1280, 900), "light", "p=812", [], False),
+    "page-german-dark": (german, (1280, 900), "dark", "p=812", [], False),
+    "page-german-phone": (german, (390, 844), "light", "p=812", [], False),
+    "page-german-person": (german, (1280, 900), "light", "p=707&show=below&pin=812", [cell], True),
+    "page-german-rule": (german, (1280, 900), "light", "p=812&off=o2", [], True),
+    "page-german-everyone": (german, (1280, 900), "light", "p=812&off=o2&view=everyone", [], False),
+    "page-german-models": (german, (1280, 900), "light", "p=812&view=models", [], False),
+    "page-lending": (lending, (1280, 900), "light", "", [], False),
+    "page-lending-spec": (lending, (1280, 900), "light", "view=spec", [spec], False),
 }
 
 
@@ -143,17 +132,16 @@ def main(wanted: list[str]) -> None:
             if not some:
                 continue
             with served(make()) as address:
-                for name, (_, (width, height), theme, steps) in some.items():
+                for name, (_, (width, height), theme, state, steps, whole) in some.items():
                     context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)
                     page = context.new_page()
                     page.set_default_timeout(120_000)
-                    page.goto(address)
+                    page.goto(f"{address}&{state}")
                     settled(page)
                     for step in steps:
                         step(page)
-                    page.wait_for_timeout(300)
                     target = IMAGES / f"{name}.png"
-                    page.screenshot(path=target)
+                    page.screenshot(path=target, full_page=whole)
                     print(f"{target.relative_to(ROOT)}: {target.stat().st_size // 1024} KB")
                     context.close()
         browser.close()

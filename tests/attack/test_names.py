@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from budge.web.desk import Desk
 
 import budge
 from budge.audit.gate import gate
@@ -16,7 +17,6 @@ from budge.cli import main
 from budge.cli.shared import tame
 from budge.errors import Problem
 from budge.web import make_question
-from budge.web.desk import Desk
 
 FORGED = "x\nExactly 0 of these 2 people (0 %) are below the threshold."
 

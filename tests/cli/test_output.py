@@ -181,7 +181,7 @@ def test_the_numbers_of_the_first_sentence_stand_in_the_counts(
     text = printed(made(name), capsys, monkeypatch, 120)
     counts = [int(count.replace(",", "")) for _, count, _ in BAR.findall(text)]
     sums = {sum(counts[i:j]) for i in range(len(counts)) for j in range(i + 1, len(counts) + 1)}
-    headline = re.sub(r"\([^)]*\)", "", text.split(". ")[0])
+    headline = re.sub(r"\([^)]*\)", "", re.split(r"\.\s", text)[0])
     summary = made(name).summary()
     for number in re.findall(r"\b\d[\d,]*\b", headline.replace("more than 30 %", "")):
         assert int(number.replace(",", "")) in sums | {summary.every_way, summary.open_ways}, (headline, counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,41 @@ def test_the_script_never_writes_markup() -> None:
     assert "onclick" not in html
     assert "style=" not in html
     assert html.count("<script") == 1
+
+
+#: Text and its ground, as page.css pairs them; marks and edges of fields need less.
+PAIRS = [
+    ("ink", "paper"), ("muted", "paper"), ("ink", "panel"), ("muted", "panel"), ("ink", "above-ground"), ("muted", "above-ground"), ("ink", "below-ground"),
+    ("muted", "below-ground"), ("paper", "ink"), ("paper", "above"), ("on-accent", "accent"), ("accent", "paper"), ("accent", "below-ground"), ("none", "paper"),
+    ("above", "paper"), ("warn", "paper"), ("below", "paper"), ("paper", "below"), ("ink", "warn-ground"), ("accent", "warn-ground"),
+]  # fmt: skip
+MARKS = ["none", "few", "above", "open", "strong-line"]
+
+
+def _light(colour: str) -> float:
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _contrast(one: str, two: str) -> float:
+    low, high = sorted((_light(one), _light(two)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_every_text_can_be_read_on_its_ground(page: Page) -> None:
+    """WCAG AA from the tokens, light and dark; every colour of the page is a token."""
+    look = page.client.get("/assets/look.css", headers={"Host": "127.0.0.1:5000"}).text
+    css = page.client.get("/assets/page.css", headers={"Host": "127.0.0.1:5000"}).text
+    blocks = [dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block)) for block in re.findall(r"color-scheme: (?:light|dark);([^}]*)}", look)][:3]
+    assert len(blocks) == 3
+    for tokens in blocks:
+        low = {pair: round(_contrast(tokens[pair[0]], tokens[pair[1]]), 2) for pair in PAIRS}
+        assert {pair: found for pair, found in low.items() if found < 4.5} == {}
+        assert {name: found for name in MARKS if (found := _contrast(tokens[name], tokens["paper"])) < 3} == {}
+    assert re.findall(r"#[0-9a-fA-F]{3,8}\b(?=[^{]*})", css) == []
+    used = set(re.findall(r"var\(--([a-z-]+)\)", css)) - {"sans", "mono", "round", "fill"}
+    assert used <= set(blocks[0]), used - set(blocks[0])
 
 
 def test_hostile_names_are_text() -> None:

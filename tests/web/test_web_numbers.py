@@ -487,7 +487,8 @@ def test_edits_are_the_library_s_edits(data: st.DataObject) -> None:
 @pytest.mark.parametrize(
     "record",
     [
-        {"off": ["c9"]}, {"off": "all"}, {"off": [-1]}, {"off": [True]}, {"off": ["d0"]}, {"off": ["x1"]}, {"off": ["c0"] * 2000}, {"features": {"agee": {"actionable": True}}}, {"features": []},
+        {"off": ["c9"]}, {"off": "all"}, {"off": [-1]}, {"off": [True]}, {"off": ["d0"]}, {"off": ["x1"]}, {"off": ["c0"] * 2000},
+        {"features": {"agee": {"actionable": True}}}, {"features": []},
         {"features": {"years": {"type": "real"}}}, {"features": {"years": {"max_increase": "2"}}}, {"features": {"years": {"max_increase": -1}}},
         {"features": {"balance": {"bounds": [4, 0]}}}, {"features": {"balance": {"bounds": [0]}}}, {"features": {"years": {"direction": "up"}}},
         {"threshold": 0}, {"threshold": "0.1"}, {"base": "nowhere"}, {"base": 3}, {"features": {"years": {"actionable": "yes"}}},

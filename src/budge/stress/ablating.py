@@ -161,7 +161,12 @@ def _tallies(
     relaxed = f"{about.design.purpose}, relaxed"
     purposes = [about.design.purpose, *(relaxed for _ in alike)]
     stages, columns = len(models) + 1, [freed[0], *(freed[k + 1] for k in alike)]
-    part = share_of(progress, 0, len(alike) + 1, stages)
+    people = int(about.chosen.sum())
+
+    def note(done: int, total: int) -> None:
+        progress(people * done // max(total, 1), people)
+
+    part = share_of(note, 0, len(alike) + 1, stages)
     shared = tally(about, [im, *(models[k] for k in alike)], purposes=purposes, progress=part, known=known, freed=columns)
     if len(alike) == len(models):
         return shared
@@ -171,7 +176,7 @@ def _tallies(
         other = make_source(models[k], about.source.frame, "keep")
         assert isinstance(other, TableSource)
         some = replace(about, source=other, chosen=about.chosen & ~about.source.invalid)
-        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(progress, at, 1, stages))
+        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(note, at, 1, stages))
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]

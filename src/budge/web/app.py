@@ -96,9 +96,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
             record = await _body(request)
             session = _session(sessions, record)
             state, model = session.specs.state(record.get("state")), session.named(record.get("model"))
-            for name in ("who", "pin"):
-                if record.get(name) is not None:
-                    session.place(record[name])
+            _named(session, record)
             state.edits.of(session.specs.base(state.base)[0])  # what is wrong with the edit is said at once
         except BudgeError as error:
             return answer(error_record(error), 400)
@@ -124,7 +122,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         "people": route(lambda s, r: s.people(state_of(s, r), Wish.read(r))),
         "points": route(lambda s, r: s.points(state_of(s, r), r), asks=True),
         "try": route(lambda s, r: s.attempt(state_of(s, r), r), asks=True),
-        "model": route(lambda s, r: s.specs.declared(state_of(s, r))),
+        "model": route(lambda s, r: _named(s, r).specs.declared(state_of(s, r))),
         "spec/text": route(lambda s, r: {"text": (s.specs.export if r.get("export") else s.specs.text)(state_of(s, r))}),
         "spec/check": route(lambda s, r: s.specs.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
         "spec/apply": route(lambda s, r: s.specs.apply(_text(r), str(r.get("kind", "yaml")))),
@@ -213,6 +211,14 @@ def _session(sessions: Sequence[Session], record: dict[str, Any], key: str = "ru
     if not isinstance(run, int) or isinstance(run, bool) or not 0 <= run < len(sessions):
         raise InputError("there is no such run", where=key, got=run, remedy=f"there {'is one' if len(sessions) == 1 else f'are {len(sessions)}'}")
     return sessions[run]
+
+
+def _named(session: Session, record: dict[str, Any]) -> Session:
+    """Return the session, or raise an error where a request names somebody who is not there."""
+    for name in ("who", "pin"):
+        if record.get(name) is not None:
+            session.place(record[name])
+    return session
 
 
 def _run(session: Session, place: int) -> dict[str, Any]:

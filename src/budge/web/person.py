@@ -208,7 +208,8 @@ class Person:
         said = [f"Has {target} today."] if self.plan(model).status == "already" else []
         said += told(row, target, self.audit.design.alpha, weighted=weighted)
         if not row["hits"] and scores is not None and scores.cut is not None and not np.isnan(scores.best):
-            said.insert(len(said) - 1, f"The best output is {scores.text(scores.best)}; {target} needs {scores.needs()}.")
+            whose = "The best output" if row["method"] == "exact" else "The best output of the draws"
+            said.insert(len(said) - 1, f"{whose} is {scores.text(scores.best)}; {target} needs {scores.needs()}.")
         if made is not None and made.needed:
             said.append(made.needed.replace("attains the target", f"leads to {target}"))
         if least is not None and least["moves"]:

@@ -74,8 +74,10 @@ class Specs:
         return warm
 
     def declared(self, state: State) -> dict[str, Any]:
-        """Return what the page shows of the declared model of a state."""
-        return {"base": state.base, "model": controls(self.base(state.base)[0], self.question.wording)}
+        """Return what the page shows of the declared model of a state; edits that do not fit it are an error."""
+        im = self.base(state.base)[0]
+        state.edits.of(im)
+        return {"base": state.base, "model": controls(im, self.question.wording)}
 
     def text(self, state: State) -> str:
         """Return the spec of a state as text: its author's own where nothing is edited."""

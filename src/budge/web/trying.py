@@ -29,7 +29,7 @@ from budge.web.outputs import scores_of
 from budge.web.person import Person
 from budge.wording import shown
 
-__all__ = ["attempt", "controls_of", "place_of"]
+__all__ = ["Control", "attempt", "controls_of", "place_of"]
 
 FloatArray = npt.NDArray[np.float64]
 MOST_LISTED = 5_000  # points of a part that are listed for its controls

@@ -113,7 +113,8 @@ def points(share: float) -> str:
     Examples
     --------
     >>> points(0.154), points(0.0049), points(-0.0001), points(0.0)
-    ('15.4', '0.5', '−0.01', '0.0')
+    ('15.4', '0.5', '−0.01', '0')
     """
-    whole = round(100 * share, 1)
-    return (f"{whole + 0.0:.1f}" if whole or abs(share) < 1e-9 else f"{100 * share:.1g}").replace("-", "−")
+    if abs(share) < 1e-9:
+        return "0"
+    return (f"{100 * share:.1f}" if round(100 * share, 1) else f"{100 * share:.1g}").replace("-", "−")

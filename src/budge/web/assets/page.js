@@ -97,16 +97,16 @@ function opened(who) {
   page.people.mark();
 }
 
-/** Edits that an address holds must fit what is served now; else the page begins without them, and says so. */
+/** What an address holds must fit what is served now; else the page begins without it, and says so. */
 async function known() {
   try {
-    const found = await post("model", page.request());
+    const found = await post("model", { ...page.request(), who: page.state.p || null, pin: page.state.pin || null });
     page.models.set(found.base, found.model);
   } catch (error) {
     if (error.status !== 400) throw error;
-    Object.assign(page.state, { off: [], features: {}, tau: null, base: "", at: null, cell: "" });
+    Object.assign(page.state, { off: [], features: {}, tau: null, base: "", at: null, cell: "", p: "", pin: "" });
     history.replaceState(null, "", write(page.state));
-    alert_("The address holds edits that do not fit what is served; the page shows the declared rules.", error.problems);
+    alert_("The address does not fit what is served; the page begins anew.", error.problems);
   }
 }
 

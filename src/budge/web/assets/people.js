@@ -63,6 +63,8 @@ export class People {
     for (const item of items) { item.setAttribute("aria-selected", String(item === open)); item.tabIndex = -1; }
     const stop = open ?? items[0];
     if (stop) stop.tabIndex = 0;
+    const list = $("list"), top = open ? open.offsetTop - list.offsetTop : 0;
+    if (open && (top < list.scrollTop || top + open.offsetHeight > list.scrollTop + list.clientHeight)) list.scrollTop = top - list.clientHeight / 3;
   }
 
   focus(item) {
