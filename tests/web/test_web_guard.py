@@ -114,7 +114,8 @@ def test_the_script_never_writes_markup() -> None:
 #: Text and its ground, as page.css pairs them; marks and edges of fields need less.
 PAIRS = [
     ("ink", "paper"), ("muted", "paper"), ("ink", "panel"), ("muted", "panel"), ("ink", "above-ground"), ("muted", "above-ground"), ("ink", "below-ground"),
-    ("muted", "below-ground"), ("paper", "ink"), ("paper", "above"), ("on-accent", "accent"), ("accent", "paper"), ("accent", "below-ground"), ("none", "paper"),
+    ("muted", "below-ground"), ("paper", "ink"), ("paper", "above"), ("on-accent", "accent"), ("accent", "paper"), ("accent", "below-ground"),
+    ("none", "paper"),
     ("above", "paper"), ("warn", "paper"), ("below", "paper"), ("paper", "below"), ("ink", "warn-ground"), ("accent", "warn-ground"),
 ]  # fmt: skip
 MARKS = ["none", "few", "above", "open", "strong-line"]
