@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from web_kit import MODELS, WORDS, Page, drawn, rich, scored, silent, truth_of, world
 
 import budge
-from budge import constraints
+from budge import Feature, constraints
 from budge.errors import BudgeError
 from budge.models import as_predictor
 from budge.report.answer import marks_of
@@ -162,6 +162,42 @@ def _savings(row: Any, levels: dict[str, str]) -> bool:
     return levels.get("savings", on) == on and all(str(row[name]) == value for name, value in single.items())
 
 
+def test_a_choice_that_is_not_listed_is_judged_by_its_rules() -> None:
+    """Rules over what follows, and over real numbers: the rule that forbids a choice is named, and nothing is asked."""
+    start = {"years": [1], "age": [30], "home": ["rent"], "pay": [10.0], "saved": [2.0]}
+    X = pd.DataFrame(start | {"home": pd.Categorical(["rent"], categories=["rent", "own"])})
+    im = budge.InteractionModel(
+        [
+            Feature("years", "integer", bounds=(0, 9), direction="increase", max_increase=3), Feature("age", "integer", bounds=(18, 99), actionable=False),
+            Feature("home", "category", levels=("rent", "own")), Feature("pay", "real", bounds=(0, 20)), Feature("saved", "real", bounds=(0, 20)),
+        ],
+        [
+            constraints.DirectionalLinkage("years", {"age": 1}, name="ageing"), constraints.IfThen("age >= 32", "home == 'own'", name="old own"),
+            constraints.LinearConstraint({"saved": 1, "pay": -0.5}, "<=", 0, name="half"),
+        ],
+    )  # fmt: skip
+    page = Page(make_app(lambda t: (t["pay"] + t["age"] > 42).astype(int), X, im, target=1, population="all", token="t"))
+    state = page.post("start")["state"]
+    controls = page.look(state, who="0")["person"][0]["controls"]
+    assert [c["name"] for c in controls] == ["years", "home", "pay", "saved"]
+    now = [c["now"] for c in controls]
+
+    def tried(**levels: str) -> dict[str, Any]:
+        at = [c["levels"].index(levels[c["name"]]) if c["name"] in levels else k for c, k in zip(controls, now)]
+        return page.post("try", state=state, who="0", at=at)
+
+    found = tried(years="3", home="rent")
+    assert not found["feasible"]
+    assert any(why.startswith("“old own” forbids it") for why in found["why"])
+    assert tried(years="3", home="own")["follows"] == [["age", "30", "32"]]
+    assert tried(years="2")["feasible"]
+    found = tried(saved="6")
+    assert [why.split(" forbids")[0] for why in found["why"]] == ["“half”"]
+    assert tried(saved="6", pay="12")["feasible"]
+    assert tried(pay="14")["hit"]
+    assert not tried(pay="12")["hit"]
+
+
 def test_outputs_the_cut_and_the_best_one_are_the_model_s() -> None:
     X, im = world()
     page = Page(make_app(as_predictor(scored, output="score"), X, im, target="score >= 8", population="all", wording=WORDS, groups=["home"], token="t"))
@@ -297,7 +333,7 @@ def test_each_rule_counts_what_it_alone_holds_back() -> None:
     declared = truth_of(MODELS, X, tight, target=1)
     for model in MODELS:
         stuck = declared.of_model(model).index[declared.of_model(model)["extreme"] == "none"]
-        for state in (start["state"], {**start["state"], "off": ["s1"]}):  # each line counts its rule alone
+        for state in ({**start["state"], "off": ["s1"]}, start["state"]):  # each line counts its rule alone
             told = {r["id"]: r for r in page.look(state, who="P007", model=model)["rule"]}
             assert list(told) == list(without)
             for rule, other in without.items():
