@@ -271,6 +271,24 @@ def test_the_command_says_what_is_missing(arguments: list[str], words: str, caps
     assert words in capsys.readouterr().err
 
 
+def test_a_folder_of_runs_is_served_run_by_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import budge.web.server
+
+    X, im = world()
+    for name in ("b", "a"):
+        truth_of(MODELS["strict"], X, im, target=1, wording={"people_name": "applicants"}).save(tmp_path / "runs" / name)
+    found: list[Any] = []
+    monkeypatch.setattr(budge.web.server, "serve", lambda questions, **_: found.extend(questions))
+    assert main(["serve", "--no-open", str(tmp_path / "runs"), "--target-name", "approval"]) == 0
+    assert [(q.title, q.live, q.wording.people_name, q.wording.target_name) for q in found] == [(n, False, "applicants", "approval") for n in ("a", "b")]
+    found.clear()
+    assert main(["serve", "--no-open", str(tmp_path / "runs" / "b"), str(tmp_path / "runs" / "a")]) == 0
+    assert [q.title for q in found] == ["b", "a"]
+    monkeypatch.setattr("budge.cli.serve.MOST_RUNS", 1)
+    assert main(["serve", "--no-open", str(tmp_path / "runs")]) == 2
+    assert "at most 1 runs" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_interrupted(how: signal.Signals) -> None:
     command = [sys.executable, "-c", "import sys; from budge.cli import main; sys.exit(main())", "serve", "--demo", "--no-open", "--json"]

@@ -57,7 +57,7 @@ class Piece:
 
     @property
     def whole(self) -> bool:
-        """Whether everybody was asked."""
+        """Whether everyone was asked."""
         return self.done == self.of
 
     @property
