@@ -19,7 +19,7 @@ from budge.report.figures.strip import CATEGORIES
 from budge.web.question import Question
 from budge.web.records import plain
 
-__all__ = ["SHOWN", "Known", "Wish", "counts_of", "people_record"]
+__all__ = ["SHOWN", "Found", "Known", "Wish", "counts_of", "people_record"]
 
 #: What people can be filtered by: the categories of the report, those who have the target now, those not asked about, those without a verdict (yet).
 SHOWN = (*CATEGORIES, "has", "out", "odd", "wait")
@@ -86,6 +86,20 @@ class Known:
         drawn[rows.place] = ~rows.counts.is_law("exact")
         at[rows.place] = np.arange(len(rows.place))
         return cls(category, rho, n, drawn, at, dict(zip(rows.place.tolist(), rows.index)))
+
+
+@dataclass
+class Found:
+    """What was computed for one state of the rules."""
+
+    some: Audit | None = None  # the largest subsample so far
+    whole: Audit | None = None
+    known: dict[tuple[int, str], Known] = field(default_factory=dict)
+
+    @property
+    def best(self) -> Audit | None:
+        """Everyone, or the largest subsample so far."""
+        return self.whole or self.some
 
 
 def counts_of(known: Known, chosen: npt.NDArray[np.bool_] | None = None) -> dict[str, int]:

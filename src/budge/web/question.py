@@ -11,7 +11,7 @@ import pandas as pd
 
 from budge.audit import audit
 from budge.audit.ask import predictors_of
-from budge.audit.design import Design, Execution
+from budge.audit.design import MASK, Design, Execution, population_name
 from budge.audit.recourse import Recourse, plans_of
 from budge.audit.result import Audit
 from budge.audit.rows import Context
@@ -23,7 +23,7 @@ from budge.interaction import InteractionModel
 from budge.models import Predictor
 from budge.wording import Wording
 
-__all__ = ["Question", "from_run", "make_question"]
+__all__ = ["Question", "from_run", "groups_of", "make_question", "population_words"]
 
 PLAN_SECONDS = 2.0  # for the least change of a person: the page waits for it
 
@@ -172,3 +172,17 @@ def _joined(question: Question, saved: Audit) -> Question:
                 remedy=f"the run had {saved.info[name]}; {_hint(name)}",
             )  # fmt: skip
     return replace(question, saved=replace(saved, context=Context(question.predictors, question.frame, question.im, source)))
+
+
+def population_words(question: Question) -> str:
+    """Return whom the audit is about, in words."""
+    population = question.saved.info["population"] if question.saved is not None else population_name(question.options.population)
+    return "chosen people" if population.startswith(MASK) else {"outside": "outside the target"}.get(population, population)
+
+
+def groups_of(question: Question) -> list[str]:
+    """Return the columns with few values: people can be told apart by them."""
+    if question.frame is None:
+        return []
+    frame = question.frame
+    return [str(c) for c in frame.columns if isinstance(c, str) and 2 <= frame[c].nunique(dropna=True) <= 8]

@@ -10,20 +10,19 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from budge.audit.design import MASK, population_name
 from budge.audit.result import Audit, same_cell
 from budge.errors import BudgeError, InputError, Problem, nearest
 from budge.interaction import InteractionModel
 from budge.web.edits import Edits, controls, model_key, rules_of
 from budge.web.everyone import everyone_record, first_people
-from budge.web.people import Known, Wish, people_record
+from budge.web.people import Found, Known, Wish, people_record
 from budge.web.person import MOST_POINTS, Person, aim, row_record, saved_person, try_person
-from budge.web.question import Question
+from budge.web.question import Question, groups_of, population_words
 from budge.web.records import error_record
 from budge.web.rules import Freed, lines_of, row_without
 from budge.web.running import Pace, Piece, chosen_people, predictions, running
@@ -45,17 +44,6 @@ class SupersededError(Exception):
     """A newer wish came: what was under way is dropped."""
 
 
-@dataclass
-class _Found:
-    some: Audit | None = None  # the largest subsample so far
-    whole: Audit | None = None
-    known: dict[tuple[int, str], Known] = field(default_factory=dict)
-
-    @property
-    def best(self) -> Audit | None:
-        return self.whole or self.some
-
-
 class Session:
     """Answers for one question; safe to be asked from several threads."""
 
@@ -63,7 +51,7 @@ class Session:
         self.question = question
         self.specs = Specs(question)
         self.first = self.specs.first
-        self._found: OrderedDict[tuple[str, float], _Found] = OrderedDict()
+        self._found: OrderedDict[tuple[str, float], Found] = OrderedDict()
         self._people: OrderedDict[tuple[str, float, int], Person] = OrderedDict()
         self._freed: dict[tuple[str, float], Freed] = {}
         self._lines: OrderedDict[tuple[str, str, int], dict[str, Any]] = OrderedDict()  # a person without one rule, by model
@@ -75,7 +63,7 @@ class Session:
         self.order = first_people(len(question.frame)) if question.frame is not None else None
         self._places: dict[str, int] | None = None
         if question.saved is not None:
-            self._found[self.first, question.threshold] = _Found(whole=question.saved)
+            self._found[self.first, question.threshold] = Found(whole=question.saved)
 
     def named(self, model: Any) -> str:
         """Return the name of a model, the first unless one is given."""
@@ -110,7 +98,7 @@ class Session:
         return {
             "title": q.title or "Interaction model", "live": q.live, "people": len(self._labels()), "chosen": self._asked(),
             "models": [{"name": name, "about": describe.get(name, "")} for name in q.models],
-            "target": f"the output {target}", "population": _population_words(q), "groups": _groups(q),
+            "target": f"the output {target}", "population": population_words(q), "groups": groups_of(q),
             "words": {"people": q.wording.people(2), "target": q.wording.target({"target": target}), "aim": aim(q.wording)},
             "design": {k: options[k] for k in ("alpha", "claim", "n", "why_n", "seed", "method", "exact_limit")}, "harm": q.options.harm,
             "state": {"base": self.first, "off": [], "features": {}, "threshold": q.threshold}, "model": controls(q.im, q.wording),
@@ -143,7 +131,7 @@ class Session:
                 row["who"] = f"#{row['place']}"
         return record
 
-    def _known(self, found: _Found, model: str) -> Known:
+    def _known(self, found: Found, model: str) -> Known:
         best = found.best
         key = (id(best), model)
         if key not in found.known:
@@ -157,7 +145,7 @@ class Session:
             found.known = {k: v for k, v in found.known.items() if k[0] == id(best)} | {key: made}
         return found.known[key]
 
-    def _groups_at(self, found: _Found, model: str) -> Callable[[int], list[str]]:
+    def _groups_at(self, found: Found, model: str) -> Callable[[int], list[str]]:
         """Return what tells the groups of the person at a place, in the words of the user."""
         q = self.question
         names = [column for column, _ in q.options.groups]
@@ -226,14 +214,14 @@ class Session:
             raise InputError("this person has no points", where="who", got=record.get("who"))
         return attempt(found, self.named(record.get("model")), record.get("at"))
 
-    def _at(self, state: State) -> _Found:
+    def _at(self, state: State) -> Found:
         key = (model_key(state.edits.of(self.specs.base(state.base)[0])), state.threshold)
         with self._lock:
-            return self._found.get(key) or _Found()
+            return self._found.get(key) or Found()
 
-    def _start_found(self) -> _Found:
+    def _start_found(self) -> Found:
         with self._lock:
-            return self._found.setdefault((self.first, self.question.threshold), _Found())
+            return self._found.setdefault((self.first, self.question.threshold), Found())
 
     def whole(self, state: State, stop: threading.Event | None = None) -> Audit:
         """Everybody's audit, computed unless it is at hand."""
@@ -285,7 +273,7 @@ class Session:
                 opened[0] = rows[0].get("who", rows[0]["label"])
                 tell({**try_person(lambda: self.person_record(state, opened[0], model)), "who": opened[0]})
 
-        self._go_on(stop)
+        _go_on(stop)
         if self.question.live:
             im = self.specs.model(state)
             tell({"kind": "model", "key": model_key(im), "edited": self.specs.edited(state), "warnings": [str(w) for w in im.warnings]})
@@ -306,11 +294,6 @@ class Session:
             assert self.question.saved is not None
             tell_of(everyone_record(self.question.saved, None, whole=True, of=len(self._labels())))
         tell({"kind": "end", "seconds": time.perf_counter() - began})
-
-    @staticmethod
-    def _go_on(stop: threading.Event) -> None:
-        if stop.is_set():
-            raise SupersededError
 
     def _pinned(self, state: State, who: Any, pin: Any, model: str) -> dict[str, Any]:
         """Return the pinned person, and in what the two differ."""
@@ -337,14 +320,14 @@ class Session:
         for rule in rules_of(base):
             if rule.coding:
                 continue
-            self._go_on(stop)
+            _go_on(stop)
             record: dict[str, Any] = {"kind": "rule", "id": rule.id, "person": None, "people": None}
             try:
                 freed = Edits((rule.id,)).of(base)
                 if place is not None:
                     record["person"] = self._line(state, rule.id, freed, place)[model]
                 if key in self._freed:
-                    record["people"] = self._freed[key].record(rule.id, freed, model, lambda: self._go_on(stop))
+                    record["people"] = self._freed[key].record(rule.id, freed, model, lambda: _go_on(stop))
                 record["lines"] = lines_of(record, who)
             except BudgeError as error:
                 record["lines"] = [{"text": ["not computed", f"({error})"], "hot": False}]
@@ -387,7 +370,7 @@ class Session:
         assert self.order is not None
         if self._before is None:
             self._before = predictions(self.question)
-        return running(self.question, im, state.threshold, self._before, self.order, self.pace, lambda: self._go_on(stop))
+        return running(self.question, im, state.threshold, self._before, self.order, self.pace, lambda: _go_on(stop))
 
     def _told(self, found: Audit, *, whole: bool, of: int = 0) -> dict[str, Any]:
         assert self.order is not None
@@ -405,7 +388,7 @@ class Session:
         key = (model_key(state.edits.of(self.specs.base(state.base)[0])), state.threshold)
         first = (self.first, self.question.threshold)
         with self._lock:
-            old = self._found.pop(key, None) or _Found()
+            old = self._found.pop(key, None) or Found()
             self._found[key] = old
             old.some, old.whole = some or old.some, whole or old.whole
             while len(self._found) > KEPT_RESULTS:
@@ -413,14 +396,6 @@ class Session:
                 del self._found[gone]
 
 
-def _population_words(question: Question) -> str:
-    population = question.saved.info["population"] if question.saved is not None else population_name(question.options.population)
-    return "chosen people" if population.startswith(MASK) else {"outside": "outside the target"}.get(population, population)
-
-
-def _groups(question: Question) -> list[str]:
-    """Return the columns with few values: people can be told apart by them."""
-    if question.frame is None:
-        return []
-    frame = question.frame
-    return [str(c) for c in frame.columns if isinstance(c, str) and 2 <= frame[c].nunique(dropna=True) <= 8]
+def _go_on(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise SupersededError
