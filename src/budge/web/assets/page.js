@@ -113,9 +113,9 @@ async function known() {
 function asked(start) {
   const chosen = Object.values(start.chosen), alike = new Set(chosen).size === 1;
   const own = alike ? `${count(chosen[0])} ` : `${Object.entries(start.chosen).map(([m, k]) => `${visible(m)} ${count(k)}`).join(", ")} `;
-  const all = alike && chosen[0] === start.people ? "" : `of ${count(start.people)} `;
+  const all = alike && chosen[0] === start.people ? "" : ` of ${count(start.people)} people`;
   const kind = start.live ? "" : " · a saved run, to be read";
-  return `Target: ${visible(start.words.target)} · ${own}${all}${visible(start.words.people)}${start.population === "all" ? "" : ` (${visible(start.population)})`}${kind}`;
+  return `Target: ${visible(start.words.target)} · ${own}${visible(start.words.people)}${all}${start.population === "all" ? "" : ` (${visible(start.population)})`}${kind}`;
 }
 
 // -- one look: the person first, then everyone, then each rule --------------------------------------------------------------
