@@ -29,7 +29,7 @@ from budge.reach.states import TooManyStatesError
 from budge.reach.streams import Stream, below, below_large, region_of, unit
 from budge.reach.written import Axis, NotCountableError, Written, is_weighed, value_of
 
-__all__ = ["Chained", "Counted", "Large", "count_part", "counted", "projected", "rows_of"]
+__all__ = ["Chained", "Counted", "Large", "chained", "count_part", "counted", "projected", "rows_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
