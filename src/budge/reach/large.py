@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from typing import Any
 
@@ -209,8 +210,14 @@ def chained(starts: Starts) -> Chained | None:
                 low[down] = max(low[down], -most)
             else:
                 steps[up, down] = min(most, steps.get((up, down), most))
-    order = _ordered(steps, len(moving))
-    if order is None or not np.abs([low, high]).max() + sum(map(abs, steps.values())) < FAR:
+    ahead: dict[int, list[int]] = {i: [] for i in range(len(moving))}
+    for a, b in steps:
+        ahead[b].append(a)
+    try:
+        order = list(TopologicalSorter(ahead).static_order())
+    except CycleError:
+        return None
+    if any(pair not in steps for pair in pairwise(order)) or not np.abs([low, high]).max() + sum(map(abs, steps.values())) < FAR:
         return None
     shift = np.cumsum([0, *(steps[pair] for pair in pairwise(order))])
     rank = {i: k for k, i in enumerate(order)}
@@ -246,22 +253,6 @@ def _step(row: Row, x: Mapping[str, float], place: Mapping[str, int]) -> tuple[i
         return None
     most = -sign * const / sizes.pop()
     return next(iter(up), None), next(iter(down), None), math.ceil(most) - 1 if row.relation in ("<", ">") else math.floor(most)
-
-
-def _ordered(steps: Iterable[tuple[int, int]], n: int) -> list[int] | None:
-    """Return 0 to n - 1 in the only order in which the first of each pair comes first; None where there are several orders, or none."""
-    after, ahead = dict[int, list[int]](), np.zeros(n, dtype=np.intp)
-    for a, b in steps:
-        after.setdefault(a, []).append(b)
-        ahead[b] += 1
-    ready, order = np.flatnonzero(ahead == 0).tolist(), list[int]()
-    while len(ready) == 1:
-        order += ready
-        ready = []
-        for b in after.get(order[-1], ()):
-            ahead[b] -= 1
-            ready += [b] if ahead[b] == 0 else []
-    return order if len(order) == n else None
 
 
 def counted(starts: Starts) -> Large | None:
