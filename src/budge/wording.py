@@ -85,20 +85,20 @@ class Wording:
 
     def people(self, n: int) -> str:
         """Return the noun for so many people; the user's own is a plural and is never bent."""
-        return printable(self.people_name) or ("person" if n == 1 else "people")
+        return shown(self.people_name.strip()) or ("person" if n == 1 else "people")
 
     def target(self, info: Mapping[str, Any]) -> str:
         """Return what is reached."""
-        return printable(self.target_name) or f"the target (the output {info['target']})"
+        return shown(self.target_name.strip()) or f"the target (the output {info['target']})"
 
     def group(self, column: str, value: object) -> str:
         """Return the name of a group."""
         known = self.group_labels.get(column, {})
-        return printable(known[shown(value)]) if shown(value) in known else f"{column} = {shown(value)}"
+        return shown(known[shown(value)]) if shown(value) in known else f"{shown(column)} = {shown(value)}"
 
     def feature(self, name: str) -> str:
         """Return the name of a feature."""
-        return printable(self.feature_labels.get(name, name))
+        return shown(self.feature_labels.get(name, name))
 
 
 def _check_text(given: Any, where: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from itertools import pairwise
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from isolated import MEGABYTES, attempt
 
 import budge
 from budge.audit.export import points_to_ask
@@ -21,7 +23,7 @@ from budge.reach.starts import Starts
 from budge.reach.walks import mixing_of
 from budge.report.figures.partition import _ordered, _Tie
 from budge.spec import check
-from cpu import within
+from cpu import allowed, within
 
 NAMES = [f"f{i}" for i in range(400)]
 
@@ -29,7 +31,7 @@ NAMES = [f"f{i}" for i in range(400)]
 def test_idle_constraints_are_looked_for_within_a_time_and_the_others_counted() -> None:
     rules = [{"if_then": {"if": f"{a}==1", "then": f"{b}==0"}} for a, b in zip(NAMES, NAMES[7:])]
     im = budge.InteractionModel.from_spec({"budge": 1, "features": {name: {"type": "binary"} for name in NAMES}, "constraints": rules})
-    with within(40):
+    with within(2):
         report = check(im, pd.DataFrame([dict.fromkeys(NAMES, 0)]), seconds=0.5)
     assert 0 < report.untried < len(rules)
     assert f"{report.untried} constraints" in str(report)
@@ -48,7 +50,7 @@ def test_what_clashes_is_named_even_without_time_to_make_it_short() -> None:
     rules = [budge.constraints.Rule(f"{a} <= {b}") for a, b in pairwise(NAMES[:40])]
     im = budge.InteractionModel(features, [*rules, budge.constraints.Rule("f0 >= f39 + 1")])
     (part,) = im.parts
-    with within(20):
+    with within(2):
         assert len(clash(part, dict.fromkeys(part.names, 0.0), seconds=0.0)) > 40
 
 
@@ -56,14 +58,14 @@ def test_polytopes_that_would_be_walked_for_hours_are_refused_at_once() -> None:
     n = 300
     A = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] - np.eye(n)[1:]])
     middle = (np.arange(n) + 1) / (n + 1)
-    with within(4), pytest.raises(DrawError, match=r"899 rows in 300 dimensions takes too long .*couple fewer continuous features"):
+    with within(2), pytest.raises(DrawError, match=r"899 rows in 300 dimensions takes too long .*couple fewer continuous features"):
         mixing_of(A, np.concatenate([1 - middle, middle, -(A[2 * n :] @ middle)]))
 
 
 def test_polytopes_that_would_be_measured_for_many_minutes_are_refused_at_once() -> None:
     n = 60
     A, b = np.vstack([np.eye(n), -np.eye(n), np.eye(n)[:-1] + np.eye(n)[1:]]), np.r_[np.full(2 * n, 0.5), np.full(n - 1, 0.2)]
-    with within(4), pytest.raises(DrawError, match=r"179 rows in 60 dimensions takes too long .*couple fewer continuous features"):
+    with within(2), pytest.raises(DrawError, match=r"179 rows in 60 dimensions takes too long .*couple fewer continuous features"):
         mixing_of(A, b)
 
 
@@ -77,7 +79,7 @@ def test_hundreds_of_features_in_one_part_are_listed_or_counted_in_time() -> Non
     im = budge.InteractionModel(
         [budge.Feature(n, "binary") for n in NAMES], [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)]
     )
-    with within(20):
+    with within(2):
         assert reacher(im).block(np.zeros((1, len(NAMES)))).about.tolist() == [len(NAMES) + 1]
 
 
@@ -86,12 +88,12 @@ def test_wide_numbers_in_a_long_chain_are_looked_at_once_each() -> None:
     im = budge.InteractionModel(features, [budge.constraints.LinearConstraint({a: 1, b: -1}, "<=", 0) for a, b in pairwise(NAMES)])
     (part,) = im.parts
     starts = Starts.of(part, {n: np.zeros(1) for n in NAMES})
-    with within(12):
+    with within(2):
         assert len(_countable(starts, [])[0]) > 100
 
 
 def test_hundreds_of_curved_rules_in_one_part_are_answered_or_refused_in_time() -> None:
-    with within(24):
+    with within(2):
         for n in (50, 150):
             features = [budge.Feature(name, "real", bounds=(1, 2)) for name in NAMES[:n]]
             im = budge.InteractionModel(features, [budge.constraints.Rule(f"{a} * {b} <= 3") for a, b in pairwise(NAMES[:n])])
@@ -143,3 +145,62 @@ def test_the_check_of_a_wide_model_asks_about_few_rows(monkeypatch: pytest.Monke
     budge.prove(model.fit(X, X["f0"] > 0.5), X.head(1), im, target=True)
     assert max(cells) <= checking.CELLS
     assert len(cells) <= 4
+
+
+# -- parts that can be read but not drawn -----------------------------------------------------------------------------------
+
+
+def _model(kind: str, n: int) -> tuple[budge.InteractionModel, dict[str, float]]:
+    """Return a model with one part of n features, and a start."""
+    rule, rng, names = budge.constraints.Rule, np.random.default_rng(0), [f"f{i}" for i in range(n)]
+    bounds = {"products": (1, 2), "thin": (1, 2), "clauses": (0, 1)}.get(kind, (0, 100_000))
+    real = [kind in ("products", "thin") or (kind == "factors beside reals" and i % 2 == 0) for i in range(n)]
+    features = [budge.Feature(name, "real" if own else "integer", bounds=bounds) for name, own in zip(names, real)]
+    x: dict[str, float] = dict.fromkeys(names, bounds[0])
+    rules: list[budge.constraints.Constraint]
+    if kind == "thin":
+        rules, x["f1"] = [rule("f0 * f1 >= 1.25 and f0 * f1 <= 1.2500001")], 1.25
+    elif kind == "rows":
+        rules = [budge.constraints.LinearConstraint(dict(zip(names, row)), "<=", 1.0) for row in rng.normal(size=(2 * n, n)).round(2).tolist()]
+    elif kind == "clauses":
+        drawn = [zip(rng.choice(n, 3, replace=False).tolist(), (0, *rng.integers(0, 2, 2).tolist())) for _ in range(int(4.2 * n))]
+        rules = [rule(" or ".join(f"f{i} == {s}" for i, s in clause)) for clause in drawn]
+    elif kind == "linkages":
+        rules = [budge.constraints.DirectionalLinkage(a, {b: 1.0}, "<=") for a, b in pairwise(names)]
+    else:
+        text = {"star": "f0 <= {1}", "parity": "({0} + {1}) % 2 == 0", "products": "{0} * {1} <= 3", "products of whole numbers": "{0} * {1} <= 1000"}
+        rules = [rule(text.get(kind, "2 * {0} <= 3 * {1}").format(a, b)) for a, b in pairwise(names)]
+    return budge.InteractionModel(features, rules), x
+
+
+def _refused(kind: str, n: int, how: str) -> tuple[str, float]:
+    """Return the error, and the CPU time after the model was made."""
+    im, x = _model(kind, n)
+    began = time.process_time()
+    try:
+        if how == "sample":
+            im.sample(x, 100)
+        else:
+            getattr(budge, how)(lambda X: (X["f0"] > 1).astype(int).to_numpy(), pd.DataFrame([x] * 3), im, target=1)
+    except DrawError as error:
+        return str(error)[-200:], time.process_time() - began
+    return "", 0.0
+
+
+@pytest.mark.parametrize(
+    ("kind", "n"),
+    [
+        ("products", 150), ("products", 1900), ("products of whole numbers", 40), ("products of whole numbers", 1900), ("factors", 30), ("factors", 300),
+        ("factors", 1900), ("factors beside reals", 200), ("factors beside reals", 1900), ("star", 1900), ("parity", 300), ("parity", 1800), ("rows", 25),
+        ("thin", 2), ("clauses", 200), ("linkages", 300),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("how", ["sample", "audit", "prove"])
+def test_a_part_that_cannot_be_drawn_is_refused_as_fast_as_a_bad_file(kind: str, n: int, how: str) -> None:
+    """Proposals were counted in millions: 300 wide whole numbers took minutes, 20 some 500 MB. For several people no more than for one."""
+    made = attempt(_refused, kind, n, how)
+    assert made.kind == "done", str(made)
+    said, seconds = made.value
+    assert said
+    assert seconds <= allowed(2), str(made)
+    assert made.megabytes <= MEGABYTES, str(made)

@@ -15,6 +15,7 @@ from audit_kit import ROUTES, approve, below_rate, dials, loans
 
 import budge
 from budge import Design, Execution
+from budge.audit.ask import DriftError
 from budge.audit.failing import DOWN
 from budge.errors import IncompleteError, InputError, ModelError
 from budge.models import Endpoint, as_predictor
@@ -348,3 +349,18 @@ def test_a_witness_stays_where_its_model_fails_when_asked_about_it_again() -> No
     assert sizes[-1] <= len(X) < max(sizes)
     assert (honest.rows["model"].counts.witness >= 0).any()
     assert found.rows["model"].counts.witness.tolist() == honest.rows["model"].counts.witness.tolist()
+
+
+@pytest.mark.parametrize("ask", [budge.audit, budge.prove])
+def test_witnesses_that_are_none_when_they_are_asked_about_again_are_an_error(ask: Any) -> None:
+    """A model that turned all its answers around in that one question was taken for steady: a result without witnesses and without a word."""
+    X, im = loans()
+    sizes: list[int] = []
+
+    def flaky(table: pd.DataFrame) -> Any:
+        sizes.append(len(table))
+        return 1 - approve(table) if len(table) <= len(X) < sizes[-2:][0] else approve(table)  # after the points, the witnesses
+
+    with pytest.raises(DriftError, match="points got another answer when they were asked about again"):
+        ask(flaky, X, im, target=1)
+    ask(approve, X, im, target=1)

@@ -82,7 +82,8 @@ def test_words_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_a_forged_wording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     audit = budge.audit(rich, X, IM, target=1, wording=WORDS)
-    for forged in ({"target_name": 5}, {"target_name": "x" * 501}, {"group_labels": {"sex": "men"}}, {"color": "red"}, "approval"):
+    long = {"feature_labels": {"x" * 501: "y"}}
+    for forged in ({"target_name": 5}, {"target_name": "x" * 501}, {"group_labels": {"sex": "men"}}, {"color": "red"}, "approval", long):
         object.__setattr__(audit, "info", {**audit.info, "wording": forged})
         monkeypatch.setattr(import_module("budge.audit.storage"), "check_record", lambda *_: None)
         place = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
@@ -90,3 +91,11 @@ def test_a_forged_wording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
         monkeypatch.undo()
         with pytest.raises(StorageError, match="wording"):
             budge.Audit.load(place)
+
+
+def test_words_are_one_line_without_control_characters() -> None:
+    evil = "yes\n0 of 9 are below\x1b[2J\u202e"
+    words = budge.Wording(people_name=evil, target_name=evil, feature_labels={"a": evil}, group_labels={"sex": {"1": evil}})
+    said = [words.people(2), words.target({"target": 1}), words.feature("a"), words.feature(evil), words.group("sex", 1), words.group(evil, 1)]
+    assert all(text.isprintable() for text in said), said
+    assert budge.Wording(people_name="  ", target_name="\n").people(2) == "people"

@@ -564,7 +564,7 @@ def feasible_or_said(cases: Any, n: int = 200) -> dict[str, int]:
 
 
 def test_no_draw_of_250_random_mixed_models_lies_outside_its_action_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piece, "BUDGET", 300_000)
+    monkeypatch.setattr(piece, "MOST", 2**14)
     seen = feasible_or_said(random_cases(250, 31, continuous=True))
     assert {"index", "box", "polytope", "rejection"} <= seen.keys()
     assert seen.get("DrawError", 0) <= 12  # black boxes that hardly anything passes
@@ -572,7 +572,7 @@ def test_no_draw_of_250_random_mixed_models_lies_outside_its_action_set(monkeypa
 
 @pytest.mark.heavy
 def test_no_draw_of_4000_random_mixed_models_lies_outside_its_action_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piece, "BUDGET", 300_000)
+    monkeypatch.setattr(piece, "MOST", 2**14)
     seen = feasible_or_said(random_cases(4000, 32, continuous=True), n=500)
     assert sum(seen.values()) > 4000
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answers", "Asker", "DriftError", "Few", "RawPredictor", "answers_digest", "answers_of", "ask_again", "ask_starts", "asking", "points_at", "points_of",
-    "predictors_of",
+    "predictors_of", "turned",
 ]  # fmt: skip
 
 BoolArray = npt.NDArray[np.bool_]
@@ -239,8 +239,13 @@ class Few:
         """Ask again, and return a problem where answers are others."""
         now = ask.fresh()(self.points, self.before)
         other = int((self.first.good & now.good & (self.first.hit != now.hit)).sum())
-        what = f"the model answers otherwise than at the start: {other} of {len(self.before)} points got another answer when they were asked about again"
-        return (Problem(ask.name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"),) if other else ()
+        return turned(ask.name, other, len(self.before))
+
+
+def turned(name: str, other: int, points: int) -> tuple[Problem, ...]:
+    """Return a problem where so many of some points got another answer when they were asked about again."""
+    what = f"the model answers otherwise than at the start: {other} of {points} points got another answer when they were asked about again"
+    return (Problem(name, what, remedy="fix its seed and its version; check='warn' keeps the result with a note"),) if other else ()
 
 
 def _fresh(predictor: Predictor) -> Predictor:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.ask import Answers, Asker, Few
+from budge.audit.ask import Answers, Asker, Few, turned
 from budge.audit.design import Design
 from budge.audit.sources import BoolArray, Chunk, FloatArray, IntArray, Source, TableSource, choose, stack
 from budge.errors import Problem
@@ -26,6 +26,7 @@ __all__ = ["Block", "Counted", "Work"]
 
 FIRST_ROUND = 8  # draws of the first round of a sequential audit, and the least of any; the most of a round doubles
 EVEN = 1 + 1e-12  # weights up to this are 1: the proposal draws as the model declares
+RARE = 100  # one in so many witnesses may miss when it is asked about again: scores at a threshold differ in the last bit
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class _Sheet:
     answered: bool = False  # some point has an answer
     down: bool = False  # the model failed on everything: nothing more is asked in this block
     few: Few | None = None
+    turned: tuple[Problem, ...] = ()  # where witnesses are none when they are asked about again
 
     def answers(self, chunk: Chunk) -> Answers:
         """Ask about a chunk, unless the model is down."""
@@ -154,6 +156,8 @@ class _Sheet:
             points = source.written(rows, reached) if isinstance(source, TableSource) else stack([self.found[i] for i in rows.tolist()])
             found = Answers.none(len(rows)) if self.down else self.ask(points, self.before[rows])
             again = found.hit | ~found.good  # a hit that has no answer now was a hit
+            other = int((~again).sum())
+            self.turned = turned(self.ask.name, other, len(rows)) if other > len(rows) // RARE else ()
             self.counts.asked[rows] += 1
             self.counts.witness[rows[again]] = self.hit_at[rows[again]]
             reached = reached[again]
@@ -211,7 +215,7 @@ class Work:
         return Counted(
             block.people, counts, block.asked, {name: tuple(sheet.causes) for name, sheet in sheets.items()},
             frozenset(name for name, sheet in sheets.items() if sheet.down or (sheet.failed and not sheet.answered)),
-            tuple(p for sheet in sheets.values() if self.check and sheet.few is not None and not sheet.down for p in sheet.few.drift(sheet.ask)),
+            tuple(p for s in sheets.values() if self.check and s.few is not None and not s.down for p in s.turned or s.few.drift(s.ask)),
         )  # fmt: skip
 
     @staticmethod

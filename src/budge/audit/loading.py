@@ -35,7 +35,7 @@ from budge.stored import (
     reading,
     word,
 )
-from budge.wording import LONGEST
+from budge.wording import LONGEST, Wording
 
 if TYPE_CHECKING:
     from budge.audit.result import Audit
@@ -54,10 +54,16 @@ MOST_MEMORY, MEMORY_PER_BYTE = 150 * MEGABYTE, 20  # bytes of memory of a record
 MOST_STEPS = 200_000  # draws that a stopping rule is worked out for
 
 _DESIGN = {"n": COUNT, "why_n": Rule("a text", lambda value: isinstance(value, str) and value != ""), "target": dict, "population": str, str: Any}
-_TEXT = Rule(f"a text of at most {LONGEST} characters", lambda value: isinstance(value, str) and len(value) <= LONGEST)
-_WORDING = {f"{name}?": _TEXT for name in ("people_name", "target_name", "threshold_reason", "purpose", "auditor")} | {
-    "group_labels?": {str: {str: _TEXT}}, "feature_labels?": {str: _TEXT},
-}  # fmt: skip
+
+
+def _is_wording(value: object) -> bool:
+    try:
+        return isinstance(value, dict) and Wording.of(value) is not None
+    except InputError:
+        return False
+
+
+_WORDING = Rule(f"words of the user, each a text of at most {LONGEST} characters", _is_wording)
 _INFO = {
     "version": str, "when": str, "design": _DESIGN, "target": str, "population": str, "already": {str: COUNT}, "harm": word(None, "below", "above"),
     "name": str, "measure": str | None, "spec": dict | None, "spec_digest": str | None, "data_digest": str, "people": COUNT, "twins": MAYBE_COUNT,

@@ -101,7 +101,11 @@ class Prepared:
 
     def rows_each(self) -> float:
         """Return about how many points a person has, from a few of them."""
-        if not len(self.todo) or self.design.method == "sample":
+        if len(self.todo) > 1 and isinstance(self.source, TableSource) and self.design.proposal is None:  # what cannot be drawn is refused at the first person
+            first = self.source.take(self.todo[:1])
+            for _ in first.draws(np.flatnonzero(choose(first, self.design)[1]), 1, self.design):
+                break
+        if len(self.todo) < 2 or self.design.method == "sample":
             return float(self.design.draws)
         some = self.source.take(self.todo[np.unique(np.linspace(0, len(self.todo) - 1, SIZED).astype(np.intp))])
         listed, drawn, _ = choose(some, self.design)

@@ -26,7 +26,7 @@ from budge.reach.diagram import LARGEST, Variable
 from budge.reach.starts import Starts
 from budge.reach.view import View
 
-__all__ = ["Axes", "Axis", "NotCountableError", "NothingError", "is_weighed", "scalar", "value_of"]
+__all__ = ["Axes", "Axis", "NotCountableError", "NothingError", "exact", "is_weighed", "scalar", "value_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -73,9 +73,9 @@ class Axis:
         assert self.points is not None
         found = {}
         for name, column in zip(self.columns, self.points.T):
-            exact = [_exact(v) for v in column.tolist()]
-            scale = math.lcm(*(v.denominator for v in exact))
-            found[name] = np.array([int(v * scale) for v in exact], dtype=np.int64), scale
+            values = [exact(v) for v in column.tolist()]
+            scale = math.lcm(*(v.denominator for v in values))
+            found[name] = np.array([int(v * scale) for v in values], dtype=np.int64), scale
         return found
 
     def at(self, values: IntArray) -> dict[str, FloatArray]:
@@ -128,7 +128,7 @@ class Axes:
         if f.discrete:
             low, high = float(np.ceil(low - 1e-9)), float(np.floor(high + 1e-9))
         if low == high and not weighed:
-            self.fixed[name] = _exact(low)
+            self.fixed[name] = exact(low)
         elif f.type == "real":
             listed = listed_values(f)
             if listed is None or linked:
@@ -184,9 +184,9 @@ class Axes:
 
     def form(self, linear: Linear) -> Form | None:
         """Return a linear form over values, changes, own actions and coordinates as one over columns; None where a value is missing."""
-        form = {"": _exact(scalar(linear.const))}
+        form = {"": exact(scalar(linear.const))}
         for (layer, name), c in linear.terms.items():
-            factor, inner = _exact(scalar(c)), dict[str, Fraction]()
+            factor, inner = exact(scalar(c)), dict[str, Fraction]()
             if layer == "coordinate":
                 inner = {"": self.fixed[name]} if name in self.fixed else {name: Fraction(1)}
             elif layer != "before":
@@ -194,14 +194,14 @@ class Axes:
             if layer in ("value", "before"):
                 if np.isnan(self.x[name]):
                     return None
-                inner[""] = inner.get("", Fraction(0)) + _exact(self.x[name])
+                inner[""] = inner.get("", Fraction(0)) + exact(self.x[name])
             for column, slope in inner.items():
                 form[column] = form.get(column, Fraction(0)) + factor * slope
         return form
 
 
 @lru_cache(maxsize=65_536)
-def _exact(c: float) -> Fraction:
+def exact(c: float) -> Fraction:
     """Return the fraction that a number was written as: a short one where the float is that, up to rounding, else its decimals."""
     if c == math.floor(c):
         return Fraction(int(c))

@@ -31,6 +31,8 @@ __all__ = [
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 MOST_ROWS = 2_000_000  # configurations that are held at once
+MOST_HELD = 8_000_000  # numbers of these, where one person has them all
+MOST_COPIED = 300_000_000  # numbers that may be copied for one person
 MOST_MOVED = 5000  # numbers that may be copied, for each row that one person may have: a part of many features is counted instead
 
 
@@ -78,7 +80,7 @@ class Core:
     def take(self, rows: npt.NDArray[np.intp] | npt.NDArray[np.bool_]) -> None:
         """Keep, repeat or reorder rows."""
         self.moved += len(rows) * len(self.change) / max(1, len(self.starts))
-        if self.moved > MOST_MOVED * self.most:
+        if self.moved > min(MOST_MOVED * self.most, MOST_COPIED):
             raise TooManyError
         shared: dict[int, FloatArray] = {}  # where action and change are one column it stays one
         for columns in (self.action, self.change):
@@ -233,7 +235,9 @@ def _cross_group(core: Core, constraint: Constraint, names: Sequence[str]) -> No
 def _repeat(core: Core, counts: npt.NDArray[Any]) -> tuple[IntArray, IntArray]:
     """Repeat every row so many times; return which row each was, and 0, 1, … within it. Raise TooManyError for too many of one person, or of all."""
     total = counts.sum()
-    if total > MOST_ROWS or (total > core.most and np.bincount(core.who, counts, len(core.starts)).max() > core.most):
+    if total > MOST_ROWS or (len(core.starts) == 1 and total * len(core.change) > MOST_HELD):
+        raise TooManyError
+    if total > core.most and np.bincount(core.who, counts, len(core.starts)).max() > core.most:
         raise TooManyError
     if (counts == 1).all():
         return np.arange(core.size), np.zeros(core.size, dtype=np.intp)

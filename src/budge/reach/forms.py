@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstra
 from budge.expressions import Formula, Row, Total, Var
 from budge.parts import Part
 
-__all__ = ["ApartError", "Forms", "LinearRow", "forms_of"]
+__all__ = ["ApartError", "Forms", "LinearRow", "forms_of", "holding"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -64,7 +64,7 @@ class Forms:
         """The constraint as rows at x (one start, or one for each row); None where it is not linear even with what is known put in."""
         fixed = self._fixed.get(id(constraint))
         here, given, gone = self._given(constraint, x, known or {})
-        if fixed is not None and not gone:
+        if not gone and (fixed is not None or (id(constraint) in self._fixed and not given)):
             return fixed
         if not isinstance(constraint, Rule | IfThen | Switch):  # the others' rows are a list
             if any((np.ravel(column) != np.ravel(column)[0]).any() for name, column in here.items() if ("value", name) not in gone):
@@ -98,6 +98,22 @@ def forms_of(part: Part) -> Forms:
     if found is None:
         found = part.__dict__["_forms"] = Forms(part)
     return found
+
+
+def holding(constraints: Sequence[Constraint], x: Mapping[str, Any], action: Mapping[str, Any], change: Mapping[str, Any], n: int) -> npt.NDArray[np.bool_]:
+    """Return at which of n points all constraints hold; each is evaluated only where those before it do."""
+    left, good = np.arange(n), np.zeros(n, dtype=bool)
+    for constraint in constraints:
+        if not len(left):
+            break
+        some = ({name: _some(columns[name], left, n) for name in constraint.scope} for columns in (x, action, change))
+        left = left[np.broadcast_to(constraint.mask(*some), (len(left),))]
+    good[left] = True
+    return good
+
+
+def _some(column: Any, left: npt.NDArray[np.intp], n: int) -> Any:
+    return column[left] if np.ndim(column) and len(left) < n else column
 
 
 def _ignores_x(constraint: Constraint) -> bool:

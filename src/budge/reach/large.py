@@ -1,32 +1,40 @@
-"""Parts of one person that are too large to list: counted by a diagram, whatever their size; reals beside them are projected out first."""
+"""Parts of one person that are too large to list: counted as a chain or by a diagram, whatever their size; reals beside them are projected out first."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import LinearConstraint
+from budge.expressions import All, Formula, Row
 from budge.parts import Part
+from budge.reach.accept import words_from
+from budge.reach.axes import exact, scalar
 from budge.reach.core import Core, listed_values, no_weight
 from budge.reach.diagram import LARGEST, Diagram
 from budge.reach.forms import forms_of
 from budge.reach.ladder import Lines, without
+from budge.reach.ordered import Ordered
 from budge.reach.piece import Draws, Piece
 from budge.reach.starts import Starts
 from budge.reach.states import TooManyStatesError
 from budge.reach.streams import Stream, below, below_large, region_of, unit
 from budge.reach.written import Axis, NotCountableError, Written, is_weighed, value_of
 
-__all__ = ["Counted", "Large", "count_part", "counted", "projected"]
+__all__ = ["Chained", "Counted", "Large", "chained", "count_part", "counted", "projected", "rows_of"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
+FAR = 2.0**52  # chains of whole numbers end before it
 MOST_LINES = 200  # rows that a projection may leave
 
 
@@ -139,10 +147,121 @@ def count_part(starts: Starts) -> Counted:
     return made
 
 
+@dataclass(frozen=True)
+class Chained(Large):
+    """Whole numbers in a chain: each at most the next one, up to shifts."""
+
+    starts: Starts
+    moving: tuple[str, ...]  # the columns of the chain
+    chain: Ordered = field(repr=False)
+
+    @cached_property
+    def size(self) -> int | None:
+        """Number of configurations; None where that takes too long to tell."""
+        return self.chain.size
+
+    @property
+    def empty(self) -> npt.NDArray[np.bool_]:
+        """Whether nothing is feasible."""
+        return self.chain.empty
+
+    @cached_property
+    def only_stays(self) -> npt.NDArray[np.bool_]:
+        """Whether the only feasible change is none."""
+        return np.array([self.size == 1 and not self.chain.listed().any()])
+
+    def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
+        """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
+        words = words_from(stream, region=region_of("chain", *sorted(self.names)))
+        return self._changes(self.chain.draw(np.zeros(n, dtype=np.intp), np.arange(first, first + n), words))
+
+    def listed(self, place: int) -> tuple[FloatArray, None]:
+        """Return every change once, (points, names)."""
+        assert place == 0
+        return self._changes(self.chain.listed()), None
+
+    def _changes(self, moved: FloatArray) -> FloatArray:
+        result = np.zeros((len(moved), len(self.names)))
+        result[:, [self.names.index(name) for name in self.moving]] = moved
+        return result
+
+
+def chained(starts: Starts) -> Chained | None:
+    """Return one person's part as a chain of whole numbers; None where it is none."""
+    part, forms = starts.part, forms_of(starts.part)
+    x = {name: float(column[0]) for name, column in starts.x.items()}
+    moving = [f for f in part.features if starts.down[f.name][0] < starts.up[f.name][0]]
+    if part.links or starts.gone or not moving or any(not f.discrete for f in moving) or any(is_weighed(f, x[f.name]) for f in part.features):
+        return None
+    place = {f.name: i for i, f in enumerate(moving)}
+    low, high = (np.array([ends[f.name][0] for f in moving]) for ends in (starts.down, starts.up))
+    steps: dict[tuple[int, int], int] = {}  # by how much the first of two may pass the second
+    for constraint in part.constraints:
+        for row in rows_of(forms.formula(constraint, x)):
+            found = None if row is None else _step(row, x, place)
+            if found is None:
+                return None
+            up, down, most = found
+            if up is None and down is None:
+                high[0] = high[0] if most >= 0 else low[0] - 1  # nothing is feasible
+            elif down is None:
+                high[up] = min(high[up], most)
+            elif up is None:
+                low[down] = max(low[down], -most)
+            else:
+                steps[up, down] = min(most, steps.get((up, down), most))
+    ahead: dict[int, list[int]] = {i: [] for i in range(len(moving))}
+    for a, b in steps:
+        ahead[b].append(a)
+    try:
+        order = list(TopologicalSorter(ahead).static_order())
+    except CycleError:
+        return None
+    if any(pair not in steps for pair in pairwise(order)) or not np.abs([low, high]).max() + sum(map(abs, steps.values())) < FAR:
+        return None
+    shift = np.cumsum([0, *(steps[pair] for pair in pairwise(order))])
+    rank = {i: k for k, i in enumerate(order)}
+    if any(most < shift[rank[b]] - shift[rank[a]] for (a, b), most in steps.items()):  # a row between others that asks for more than they do
+        return None
+    made = Ordered(low[None, order], high[None, order], np.ones((1, len(order))), shift[None].astype(float), np.array(order), whole=True)
+    return Chained(starts, tuple(f.name for f in moving), made) if made.is_short else None
+
+
+def rows_of(formula: Formula | None) -> Iterator[Row | None]:
+    """Yield the rows of a formula that all must hold; None for what is no row."""
+    if isinstance(formula, All):
+        for part in formula.parts:
+            yield from rows_of(part)
+    else:
+        yield formula if isinstance(formula, Row) else None
+
+
+def _step(row: Row, x: Mapping[str, float], place: Mapping[str, int]) -> tuple[int | None, int | None, int] | None:
+    """Return a row over changes as: the first is at most the second plus a number; None where it has no such form."""
+    if not math.isfinite(scalar(row.linear.const)):
+        return None
+    const, slopes = exact(scalar(row.linear.const)), dict[int, Fraction]()
+    for (layer, name), c in row.linear.terms.items():
+        if layer in ("value", "before"):
+            const += exact(scalar(c)) * exact(x[name])
+        if layer != "before" and name in place:
+            slopes[place[name]] = slopes.get(place[name], Fraction(0)) + exact(scalar(c))
+    sign = -1 if row.relation in (">=", ">") else 1
+    up, down = ([i for i, c in slopes.items() if sign * c > 0], [i for i, c in slopes.items() if sign * c < 0])
+    sizes = {abs(c) for c in slopes.values() if c} or {Fraction(1)}
+    if row.relation in ("==", "!=") or len(up) > 1 or len(down) > 1 or len(sizes) > 1:
+        return None
+    most = -sign * const / sizes.pop()
+    return next(iter(up), None), next(iter(down), None), math.ceil(most) - 1 if row.relation in ("<", ">") else math.floor(most)
+
+
 def counted(starts: Starts) -> Large | None:
-    """Return one person's part, counted by a diagram; None where it cannot be."""
+    """Return one person's part, counted as a chain or by a diagram; None where it cannot be."""
     if any(f.type == "real" and listed_values(f) is None and f.name not in starts.still for f in starts.part.features):
         return None
+    chain = chained(starts)
+    if chain is not None:
+        return chain
     try:
         return count_part(starts)
     except (NotCountableError, TooManyStatesError):
@@ -183,7 +302,7 @@ def projected(starts: Starts, real: Sequence[str], opened: Callable[[Core], Piec
     same coefficients for everybody.
     """
     part, forms = starts.part, forms_of(starts.part)
-    if part.links:
+    if part.links or 2 * len(real) + len(part.constraints) > 4 * MOST_LINES:
         return None
     order = [*(name for name in part.names if name not in real), *real]
     kept: list[Any] = []

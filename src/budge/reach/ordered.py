@@ -1,20 +1,21 @@
 """Coordinates in a chain: each within its own bounds, each at most the next one, up to factors and shifts; drawn exactly in any number of dimensions.
 
 Bounds cut the line into cells. How many coordinates lie in each cell is counted by their volumes, ``Π width^count / count!``; given that, those of a cell are
-uniform numbers in order. All terms are positive, so that nothing cancels.
+uniform numbers in order. Of whole numbers there are ``Π C(width + count - 1, count)`` choices; those of a cell are drawn from an urn to which every number
+that is drawn is added once more, which makes all choices equally likely. All terms are positive, so that nothing cancels.
 """
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from budge.reach.accept import Words
 from budge.reach.room import SLACK, THIN
-from budge.reach.streams import open_unit
+from budge.reach.streams import WordArray, below, open_unit
 
 __all__ = ["Ordered"]
 
@@ -23,6 +24,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 MOST_WORK = 2e7  # terms of all sums over cells, in one chain
 STEEPEST = 1e6  # factor by which scales may differ along a chain
+MOST_TERMS = 50_000  # of the sum that tells how many chains of whole numbers there are
 
 
 class Ordered:
@@ -40,12 +42,13 @@ class Ordered:
     True
     """
 
-    def __init__(self, low: FloatArray, high: FloatArray, scale: FloatArray, shift: FloatArray, order: IntArray) -> None:
-        ends = np.sort(np.stack([scale * low + shift, scale * high + shift]), axis=0)
+    def __init__(self, low: FloatArray, high: FloatArray, scale: FloatArray, shift: FloatArray, order: IntArray, whole: bool = False) -> None:
+        ends = np.stack([scale * low + shift, scale * high + shift])
+        ends = np.where(scale > 0, ends, ends[::-1])
         self.low = np.maximum.accumulate(ends[0], axis=1)
         self.high = np.minimum.accumulate(ends[1][:, ::-1], axis=1)[:, ::-1]
-        self.scale, self.shift, self.order = scale, shift, order
-        size = np.maximum(1.0, np.abs(ends).max(axis=(0, 2)))[:, None]
+        self.scale, self.shift, self.order, self.whole = scale, shift, order, whole
+        size = (not whole) * np.maximum(1.0, np.abs(ends).max(axis=(0, 2)))[:, None]  # whole numbers are not rounded
         self.empty: BoolArray = (self.low > self.high + SLACK * size).any(axis=1)
         self._free = self.high - self.low > THIN * size
         self._cells: dict[int, _Cells] = {}
@@ -70,11 +73,16 @@ class Ordered:
         if not np.any(ways):  # from the highest to the lowest
             order, scale, shift = order[::-1], scale[:, ::-1], shift[:, ::-1]
         made = cls(low[:, order], high[:, order], scale, shift, order)
-        return made if all(made._of(i).work <= MOST_WORK for i in np.flatnonzero(~made.empty).tolist()) else None
+        return made if made.is_short else None
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the sums over cells have few enough terms."""
+        return all(self._of(i).work <= MOST_WORK for i in np.flatnonzero(~self.empty).tolist())
 
     def _of(self, i: int) -> _Cells:
         if i not in self._cells:
-            self._cells[i] = _Cells(self.low[i, self._free[i]], self.high[i, self._free[i]])
+            self._cells[i] = _Cells(self.low[i, self._free[i]], self.high[i, self._free[i]], self.whole)
         return self._cells[i]
 
     @property
@@ -87,6 +95,36 @@ class Ordered:
         """Logarithm of the volume of each within its own affine hull: 0 for a point, -inf where it is empty."""
         stretch = np.where(self._free, np.log(np.abs(self.scale)), 0.0).sum(axis=1)
         return np.array([-np.inf if gone else self._of(i).logs[-1][-1] - stretch[i] for i, gone in enumerate(self.empty)])
+
+    @property
+    def size(self) -> int | None:
+        """Number of points of the first chain, which is one of whole numbers; None where that takes too long to tell."""
+        low, high = (ends[0].astype(np.int64).tolist() for ends in (self.low, self.high))
+        if self.empty[0]:
+            return 0
+        if sum(min(k + 1, high[k] - low[k] + 1) for k in range(len(low))) > MOST_TERMS:
+            return None
+        found = [1]  # by how many numbers; those that fall at the end instead of rising are taken off
+        for k, least in enumerate(low):
+            terms, j = 0, 1
+            while j <= k + 1 and high[k + 1 - j] - least + 1 >= j:
+                terms += (-1) ** (j - 1) * found[k + 1 - j] * math.comb(high[k + 1 - j] - least + 1, j)
+                j += 1
+            found.append(terms)
+        return found[-1]
+
+    def listed(self) -> FloatArray:
+        """Return every point of the first chain once, which is one of whole numbers."""
+        columns, last = list[FloatArray](), np.array([-np.inf])
+        for low, high in zip(self.low[0], self.high[0]):
+            least = np.maximum(last, low)
+            counts = (high - least + 1).astype(np.intp)
+            rows = np.repeat(np.arange(len(least)), counts)
+            last = least[rows] + np.arange(len(rows)) - (np.cumsum(counts) - counts)[rows]
+            columns = [*(column[rows] for column in columns), last]
+        points = np.empty((len(last), len(columns)))
+        points[:, self.order] = (np.stack(columns, axis=1) - self.shift[0]) / self.scale[0]
+        return points
 
     def value(self, i: int, slope: FloatArray) -> float | None:
         """Return ``slope · y`` where it is the same everywhere in chain i, else None."""
@@ -101,7 +139,7 @@ class Ordered:
         for i in np.unique(which).tolist():
             mine = np.flatnonzero(which == i)
             z = np.tile((self.low[i] + self.high[i]) / 2, (len(mine), 1))
-            z[:, self._free[i]] = self._of(i).draw(open_unit(words(draws[mine], 0, self._of(i).width)))
+            z[:, self._free[i]] = self._of(i).draw(draws[mine], words)
             points[np.ix_(mine, self.order)] = (z - self.shift[i]) / self.scale[i]
         return points
 
@@ -109,10 +147,10 @@ class Ordered:
 class _Cells:
     """Numbers in order, each between two ends that rise along the chain."""
 
-    def __init__(self, low: FloatArray, high: FloatArray) -> None:
-        self.n = len(low)
-        self.ends = np.unique(np.concatenate([low, high])) if self.n else np.zeros(1)
-        self.first = np.searchsorted(high, self.ends[1:], side="left")  # the numbers that may lie in each cell
+    def __init__(self, low: FloatArray, high: FloatArray, whole: bool = False) -> None:
+        self.n, self.whole = len(low), whole
+        self.ends = np.unique(np.concatenate([low, high + whole])) if self.n else np.zeros(1)
+        self.first = np.searchsorted(high + whole, self.ends[1:], side="left")  # the numbers that may lie in each cell
         self.past = np.searchsorted(low, self.ends[:-1], side="right")
 
     @property
@@ -140,12 +178,14 @@ class _Cells:
         """Return the logarithms of volumes with so many numbers up to cell j, one row each, by how many of them lie before it."""
         ahead = np.arange(self.first[j], self.past[j] + 1)
         inside = upto[:, None] - ahead
-        volume = inside * np.log(self.ends[j + 1] - self.ends[j]) - gammaln(np.maximum(inside, 0) + 1.0)
-        return np.where(inside >= 0, before[ahead] + volume, -np.inf)
+        each = np.arange(len(ahead) - 1.0)
+        volume = np.r_[0.0, np.cumsum(np.log((self.ends[j + 1] - self.ends[j] + self.whole * each) / (each + 1)))]
+        return np.where(inside >= 0, before[ahead] + volume[np.maximum(inside, 0)], -np.inf)
 
-    def draw(self, u: FloatArray) -> FloatArray:
-        """Return numbers in order, one row per row of u."""
-        cells = len(self.ends) - 1
+    def draw(self, draws: IntArray, words: Words) -> FloatArray:
+        """Return numbers in order, one row per draw."""
+        cells, some_words = len(self.ends) - 1, words(draws, 0, self.width)
+        u = open_unit(some_words)
         left, cell = np.full(len(u), self.n), np.zeros((len(u), self.n), dtype=np.intp)
         for j in range(cells - 1, -1, -1):
             a, b = self.first[j], self.past[j]
@@ -160,7 +200,21 @@ class _Cells:
             spot = np.arange(self.n)
             cell[mine] = np.where((spot >= ahead[:, None]) & (spot < left[mine, None]), j, cell[mine])
             left[mine] = ahead
-        return np.sort(self.ends[cell] + np.diff(self.ends)[cell] * u[:, cells:], axis=1)
+        if not self.whole:
+            return np.sort(self.ends[cell] + np.diff(self.ends)[cell] * u[:, cells:], axis=1)
+
+        def again(places: tuple[npt.NDArray[np.intp], ...], attempt: int) -> WordArray:
+            return np.asarray(words(draws[places[0]], attempt, self.width)[np.arange(len(places[0])), cells + places[1]])
+
+        spot = np.broadcast_to(np.arange(self.n), cell.shape)
+        begin = np.maximum.accumulate(np.where(np.diff(cell, axis=1, prepend=-1) != 0, spot, 0), axis=1)  # of the numbers in the same cell
+        values = np.diff(self.ends).astype(np.int64)[cell]
+        number = below(some_words[:, cells:], values + spot - begin, again)
+        found, copied = self.ends[cell] + number, number >= values
+        for k in np.flatnonzero(copied.any(axis=0)).tolist():
+            mine = np.flatnonzero(copied[:, k])
+            found[mine, k] = found[mine, (begin + number - values)[mine, k]]
+        return np.sort(found, axis=1)
 
 
 def _path(slopes: FloatArray) -> tuple[list[int], IntArray] | None:

@@ -29,8 +29,9 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 Checks = Callable[[Mapping[str, FloatArray], IntArray], BoolArray]
-BUDGET = 20_000_000  # proposals for one call
+MOST, MOST_NUMBERS = 2**20, 2**22  # proposals for one draw, and numbers in them
 MOST_COPIES = 4096
+AT_ONCE = 2**18  # numbers of proposals that are held at once
 FEW = 12  # configurations of a person that are compared one by one
 DENSITY, WITHIN, REPLACED = 2 << 20, 3 << 20, 4 << 20  # attempts that are none: more words of the first proposal
 
@@ -191,8 +192,6 @@ class Piece:
     def draw(self, at: IntArray, stream: Stream, first: int, n: int) -> list[FloatArray]:
         """Return so many changes of people (`at`: their places here), a column a name: person by person, from draw `first` on."""
         words = stream.words(first, n, 1 + len(self.reals), self.region)
-        if self.fibres is not None and self.fibres.viable.hopeless and self.fibres.viable.hopeless & set(at.tolist()):
-            raise self._not_accepted(f"none of its {len(self.who):,} configurations gave a point within {self.fibres.viable.tries:,} proposals")
         rows, rest = self._rows(at, words[..., 0], stream, first)
         if not self.coordinates:
             return [self.changes[name].take(rows) for name in self.names]
@@ -217,33 +216,37 @@ class Piece:
         The configuration stands and its point is proposed again; where configurations go by volume, the whole point is.
         """
         pending = np.flatnonzero(~self._accepted(rows, point, unit(draws.words(1, DENSITY))[:, 0]))
-        spent, attempt, hits = len(rows), 0, len(rows) - len(pending)
-        while len(pending):
-            attempt += 1
+        spent, hits, width = len(rows), len(rows) - len(pending), 2 + len(self.reals)
+        most = max(MOST_COPIES, min(MOST, MOST_NUMBERS // width))
+        todo = [(pending, 1, 0)] if len(pending) else []  # draws, attempt, proposals of each so far: some are made to the end before others are begun
+        while todo:
+            pending, attempt, had = todo.pop()
             copies = min(2**attempt, MOST_COPIES)
+            many = 1 if copies == MOST_COPIES else max(1, AT_ONCE // (copies * width))
+            if len(pending) > many:
+                todo.append((pending[many:], attempt, had))
+                pending = pending[:many]
+            if had >= most:
+                raise self.not_accepted(f"a draw was not accepted within {had:,} proposals")
             spent += len(pending) * copies
-            if spent > BUDGET:
-                share = hits / spent
-                raise self._not_accepted(f"{len(pending)} of {len(rows)} draws were not accepted within {BUDGET:,} proposals (acceptance {share:.2g})")
             proposed = draws.take(pending).proposals(copies, attempt)
-            words, again = proposed.words(2 + len(self.reals), 0), np.repeat(pending, copies)
-            if self.measure == "volume":
-                tried = self._by_weight(at[draws.people[again]], words[:, 0])
-                within = self._within(tried, proposed)
-            else:
-                tried, within = rows[again], rest[again]
+            words, again = proposed.words(width, 0), np.repeat(pending, copies)
+            tried = self._by_weight(at[draws.people[again]], words[:, 0]) if self.measure == "volume" else rows[again]
+            within = self._within(tried, proposed) if self.measure == "volume" else rest[again]
             spot = self.point_of(tried, within, unit(words[:, 2:]), proposed)
             good = self._accepted(tried, spot, unit(words[:, 1])).reshape(len(pending), copies)
             hits += int(good.sum())
             done = good.any(axis=1)
             chosen = np.flatnonzero(done) * copies + good[done].argmax(axis=1)
             rows[pending[done]], point[pending[done]] = tried[chosen], spot[chosen]
-            pending = pending[~done]
+            if not done.all():
+                todo.append((pending[~done], attempt + 1, had + copies))
         self.tally["proposed"] += spent
         self.tally["accepted"] += hits
         return rows, point
 
-    def _not_accepted(self, what: str) -> DrawError:
+    def not_accepted(self, what: str) -> DrawError:
+        """Return the error where no draw is accepted."""
         remedy = "tighten the bounds of its features, or write the rule so that it is linear given the discrete features"
         return DrawError(what, where=f"part {', '.join(self.names)}", remedy=remedy)
 

@@ -22,7 +22,7 @@ from budge.reach.axes import is_weighed
 from budge.reach.cells import Cell, Coordinate, TooManyCellsError, both, cells_of, has_room, joined, resolve, tightened
 from budge.reach.core import MOST_ROWS, Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
 from budge.reach.fibres import not_positive
-from budge.reach.forms import ApartError, forms_of
+from budge.reach.forms import ApartError, forms_of, holding
 from budge.reach.ladder import Ladder, MustListError
 from budge.reach.large import counted, projected
 from budge.reach.piece import Checks, Piece
@@ -159,20 +159,28 @@ def _countable(starts: Starts, real: Sequence[str]) -> tuple[list[str], list[str
             found.append(f.name)
     found.sort(key=lambda name: (-np.diff(part.by_name[name].range)[0], name))
     chosen: list[str] = []
+    beside: dict[str, set[str]] = {name: set() for name in part.names}  # what is open and in a constraint with each
+
+    def open_up(name: str) -> None:
+        for scope in scopes_of.get(name, ()):
+            for other in scope:
+                beside[other].add(name)
+
     scopes_of: dict[str, list[frozenset[str]]] = {}
     for scope in scopes:
         for name in scope:
             scopes_of.setdefault(name, []).append(scope)
-    open_names = set(real)
+    for name in real:
+        open_up(name)
     for name in found:
         near, todo = {name}, [name]
         while todo:  # what constraints and linkages couple to it, in any number of steps, through what is open
-            new = {other for scope in scopes_of.get(todo.pop(), ()) for other in scope & open_names} - near
+            new = beside[todo.pop()] - near
             near |= new
             todo += new
-        if len(near - set(real)) <= 2 and len(near & set(real)) <= 1:
+        if len(near.difference(real)) <= 2 and len(near.intersection(real)) <= 1:
             chosen.append(name)
-            open_names.add(name)
+            open_up(name)
     told = [name for name in part.order if name in follow and any(link.source in chosen for link in part.links[name])]
     return sorted(chosen), told
 
@@ -302,10 +310,7 @@ def _checks(core: Core, curved: Sequence[Constraint], whole: bool) -> Checks:
         action = part.own_actions(x, change, dict.fromkeys(part.names, 0.0))
         for name, column in core.action.items():
             action[name] = column[rows]
-        good = np.ones(len(rows), dtype=bool)
-        for constraint in curved:
-            good &= constraint.mask(*({n: columns[n] for n in constraint.scope} for columns in (x, action, change)))
-        return good
+        return holding(curved, x, action, change, len(rows))
 
     return checks
 

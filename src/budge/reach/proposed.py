@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from budge.errors import DrawError
-from budge.expressions import All, Formula, Row, Total
+from budge.expressions import Row, Total
 from budge.features import Feature
-from budge.reach.accept import first_accepted, words_from
+from budge.reach.accept import first_accepted, fixed_words, words_from
 from budge.reach.cells import resolve
 from budge.reach.core import Core, change_interval, group_moves, groups, is_computed, listed_values, no_weight, supported_values
 from budge.reach.fibres import not_positive
-from budge.reach.forms import forms_of
-from budge.reach.large import Large
+from budge.reach.forms import forms_of, holding
+from budge.reach.large import Large, rows_of
 from budge.reach.starts import Starts
 from budge.reach.streams import Stream, WordArray, region_of, unit
 from budge.reach.tilted import Axis, Side, Tilted, tilted
@@ -28,7 +29,11 @@ from budge.reach.written import is_weighed
 __all__ = ["Proposed", "proposed"]
 
 FloatArray = npt.NDArray[np.float64]
-BUDGET = 20_000_000
+MOST_JOINT = 2**20  # features times constraints of a part
+PILOT, MOST_PILOTS = 2**21, 2**20  # numbers in the proposals of a pilot, and proposals
+AT_ONCE = 2**18  # numbers of proposals that are held at once in a pilot
+FEWEST = 4  # accepted proposals of a pilot, or nothing is drawn
+PATIENCE = 64  # how many times the expected number of proposals are made for a draw
 MOST_LISTED = 4096  # values of a whole number that are listed for their weights; with more, proposals are thinned
 Listed = tuple[tuple[str, ...], FloatArray]  # names and joint moves
 
@@ -64,29 +69,53 @@ class Proposed(Large):
         """Share of proposals accepted so far."""
         return self.tally["accepted"] / self.tally["proposed"] if self.tally["proposed"] else 1.0
 
+    @cached_property
+    def _pilot(self) -> tuple[int, int]:
+        """How many proposals were made with words that are the same for everybody until enough were accepted, and how many of them were accepted."""
+        words, width = fixed_words("pilot", *sorted(self.names)), self.tilted.width + len(self.thinned)
+        tried = hits = 0
+        most = max(1, min(MOST_PILOTS, PILOT // (width + len(self.tilted.sides) + len(self.starts.part.constraints))))
+        while hits < FEWEST and tried < most:
+            draws = np.arange(tried, min(max(64, 2 * tried), tried + max(64, AT_ONCE // width), most))
+            hits += int(self._proposed(words(draws, 0, width))[1].sum())
+            tried += len(draws)
+        return tried, hits
+
     def drawn(self, stream: Stream, first: int, n: int) -> FloatArray:
         """Return draws `first` to `first + n - 1` of the person whose stream it is: changes, one row each."""
-        words, width = words_from(stream, region=region_of("proposed", *sorted(self.names))), self.tilted.width
-        x = {name: float(column[0]) for name, column in self.starts.x.items()}
-
-        def propose(_: npt.NDArray[np.int64], some: WordArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-            values, good = self.tilted.propose(some[:, :width])
-            found, kept = np.zeros((len(some), len(self.names))), np.flatnonzero(good)
-            change = self._change({name: column[kept] for name, column in values.items()}, len(kept))
-            good[kept] = self._thinned(unit(some[kept, width:]), change) & self.starts.part.feasible(x, change)
-            found[kept] = np.stack([change[name] for name in self.names], axis=1)
-            return found, good
-
-        made = first_accepted(np.arange(first, first + n), words, width + len(self.thinned), propose, len(self.names), total=BUDGET)
+        tried, hits = self._pilot
+        if hits < FEWEST:
+            raise self._refused(f"{hits} of {tried:,} proposals were accepted")
+        words, width = words_from(stream, region=region_of("proposed", *sorted(self.names))), self.tilted.width + len(self.thinned)
+        most = PATIENCE * tried // hits
+        made = first_accepted(np.arange(first, first + n), words, width, lambda _, some: self._proposed(some), len(self.names), most)
         self.tally["proposed"] += made.proposed
         self.tally["accepted"] += made.accepted
         if not made.found.all():
-            raise DrawError(
-                f"{int(made.found.sum())} of {n} draws were accepted within {made.proposed:,} proposals (acceptance {made.accepted / made.proposed:.2g})",
-                where=f"part {', '.join(self.names)}",
-                remedy="narrow the bounds of its features; budge check tells whether it is empty",
-            )
+            raise self._refused(f"a draw was not accepted within {most:,} proposals")
         return made.points
+
+    def _refused(self, what: str) -> DrawError:
+        where = f"part {', '.join(self.names)}"
+        return DrawError(what, where=where, remedy="narrow the bounds of its features; budge check tells whether it is empty")
+
+    def _proposed(self, words: WordArray) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
+        """Return one proposal per row of words, and which of them are accepted."""
+        part, width = self.starts.part, self.tilted.width
+        x = {name: float(column[0]) for name, column in self.starts.x.items()}
+        values, good = self.tilted.propose(words[:, :width])
+        found = np.zeros((len(words), len(self.names)))
+        for step in ("constraints", "definition"):  # the first leaves little to the second
+            kept = np.flatnonzero(good)
+            if not len(kept):
+                break
+            change = self._change({name: column[kept] for name, column in values.items()}, len(kept))
+            if step == "definition":
+                good[kept] = self._thinned(unit(words[kept, width:]), change) & part.feasible(x, change)
+                found[kept] = np.stack([change[name] for name in self.names], axis=1)
+            elif not part.links:
+                good[kept] = holding(part.constraints, x, change, change, len(kept))
+        return found, good
 
     def _change(self, values: Mapping[str, FloatArray], n: int) -> dict[str, FloatArray]:
         """Return the change of every feature, by coordinate."""
@@ -127,6 +156,18 @@ def proposed(starts: Starts, measure: str) -> Proposed:
             "has too many configurations to list beside its continuous features",
             where=f"part {', '.join(part.names)}",
             remedy="narrow the bounds of its whole-numbered features, or declare measure: volume",
+        )
+    if any(part.split(link.source) == "guess" for link in part.linkages):
+        raise DrawError(
+            "has too many configurations to list, and linkages that hang on an own action which the change does not tell",
+            where=f"part {', '.join(part.names)}",
+            remedy="narrow the bounds of its features, or make the targets of inequality linkages not actionable",
+        )
+    if len(part.names) * len(part.constraints) > MOST_JOINT:
+        raise DrawError(
+            f"{len(part.constraints):,} constraints couple {len(part.names):,} features, more than are drawn together",
+            where=f"part {', '.join(part.names)}",
+            remedy="couple fewer features, or narrow them so that they can be listed or counted",
         )
     view = View.of(Core(starts, np.arange(1)), part.names, ())
     lists = _lists(starts, view)
@@ -192,7 +233,8 @@ def _log_weights(starts: Starts, names: tuple[str, ...], moves: FloatArray) -> F
 def _asked(starts: Starts, view: View) -> list[Row | Total]:
     """Return the rows of the part that all must hold, and its totals of absolute values, over coordinates."""
     part, forms, x = starts.part, forms_of(starts.part), {name: column[:1] for name, column in starts.x.items()}
-    found: list[Row | Total] = [row for formula in view.links if isinstance(formula, Row) for row in _rows(formula)]
+    here = {name: float(column[0]) for name, column in x.items()}
+    found: list[Row | Total] = [formula for formula in view.links if isinstance(formula, Row)]
     for constraint in sorted(part.constraints, key=lambda c: c.key):
         if forms.scope(constraint) & (starts.gone | view.stops.keys()):
             continue
@@ -202,8 +244,7 @@ def _asked(starts: Starts, view: View) -> list[Row | Total]:
             if isinstance(put, Total) and all(len(form.terms) <= 1 for form in put.parts):
                 found.append(put)
                 continue
-        formula = forms.formula(constraint, {name: float(column[0]) for name, column in x.items()})
-        rows = list(_rows(formula))
+        rows = [row for row in rows_of(forms.formula(constraint, here)) if row is not None]
         if {var for row in rows for var in row.linear.terms} <= view.symbols.keys():
             found += [put for row in rows if isinstance(put := resolve(row, {}, view.symbols), Row)]
     return found
@@ -250,12 +291,3 @@ def _sides(asked: Sequence[Row | Total], lists: Mapping[str, Listed], axes: Mapp
 
 def _one(value: Any) -> float:
     return float(np.ravel(value)[0])
-
-
-def _rows(formula: Formula | None) -> Iterator[Row]:
-    """Yield the rows of a formula that all must hold."""
-    if isinstance(formula, Row):
-        yield formula
-    elif isinstance(formula, All):
-        for part in formula.parts:
-            yield from _rows(part)

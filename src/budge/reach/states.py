@@ -16,7 +16,8 @@ __all__ = ["TooManyStatesError", "build"]
 
 MOST_STATES = 400_000  # of one level
 MOST_EDGES = 4_000_000  # of the diagram
-MOST_CELLS = 30_000_000  # numbers held while one level is made
+MOST_CELLS = 5_000_000  # numbers held while one level is made
+MOST_LEVELS = 10_000  # variables, and bits of wide ones
 PAIR = 62  # classes that fit a bit mask
 BIT = "\0"  # stands between the name of a variable and the number of a bit of it
 SHORT = 8  # variables up to which a row counts as a rule when the order is chosen
@@ -33,6 +34,9 @@ def build(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[T
     if any(len(v.low) == 0 for v in kept):
         return Diagram(tuple(kept), (), 0)
     _check(kept, sums)
+    wide = {name for s in sums for name in s.slopes}
+    if sum((int(v.size.max()) - 1).bit_length() for v in kept if v.name in wide) + len(kept) > MOST_LEVELS:
+        raise TooManyStatesError(f"more than {MOST_LEVELS:,} levels")
     ordered = _order(kept, sums, tables)
     tries = [_in_bits(ordered, sums, by_bit) for by_bit in (False, True)]
     if not any(s.slopes for s in sums):
@@ -151,7 +155,7 @@ def _order(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[
             near[name] |= set(scope) - {name}
 
     def touched(name: str) -> tuple[float, float, str]:
-        new = math.fsum(bits[other] for other in {name, *near[name]} & left - front)
+        new = math.fsum(bits[other] for other in ({name, *near[name]} & left) - front)
         return new - (bits[name] if name in front else 0.0), bits[name], name
 
     chosen = sorted((name for name in near if not near[name]), key=lambda name: (-steepest[name], name))

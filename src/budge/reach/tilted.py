@@ -28,6 +28,7 @@ WordArray = npt.NDArray[np.uint64]
 Key = Any  # what a coordinate is called
 PILOTS = 2**15  # proposals that tell what share is accepted
 HOPELESS = 2**13  # of which none was accepted: no more are tried
+MOST_TERMS = 2**28  # terms of rows that are read in the search for the best tilt
 SOLVED = 1e-6  # what the bounds of a whole number that an equality determines forgive
 
 
@@ -262,7 +263,10 @@ def _best(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> FloatArray:
     first = np.cumsum([0, *count[:-1]])
     table = [np.broadcast_arrays(axis.low, axis.high, axis.weights, axis.whole) for axis in axes.values()]
     low, high, weights, whole = (np.concatenate(columns) for columns in zip(*table))
-    terms = np.array([np.hstack([np.broadcast_to(side.terms.get(name, 0.0), (2, n)) for name, n in zip(axes, count)]) for side in sides])
+    terms, places = np.zeros((len(sides), 2, sum(count))), {name: slice(at, at + n) for name, at, n in zip(axes, first.tolist(), count)}
+    for row, side in zip(terms, sides):  # most of it is 0
+        for name, term in side.terms.items():
+            row[:, places[name]] = term
     limits = np.array([side.limit for side in sides])
     scale = np.array([max(sum(most - least for least, most in side.ends(axes).values()), 1e-300) for side in sides])
 
@@ -275,5 +279,6 @@ def _best(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> FloatArray:
         slope = limits - (terms[:, 0] * means + terms[:, 1]) @ shares
         return float(t / scale @ limits + (top + np.log(total)).sum()), slope / scale
 
-    found = minimize(cost, np.zeros(len(sides)), jac=True, bounds=[(0, None)] * len(sides), method="L-BFGS-B", options={"maxiter": 500})
+    steps = int(np.clip(MOST_TERMS // terms.size, 20, 500))  # any tilt is right; the best accepts most
+    found = minimize(cost, np.zeros(len(sides)), jac=True, bounds=[(0, None)] * len(sides), method="L-BFGS-B", options={"maxiter": steps})
     return np.asarray(np.where(found.x > 1e-9, found.x, 0.0) / scale)

@@ -37,6 +37,7 @@ NARROWED, HALVED = 8, 256  # what a box of a configuration is cut into: slices o
 MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
 AT_ONCE = 2**20  # numbers of proposals that are held at once
+MANY = 256  # coordinates; with more, slices of so few sides can be cut off that hardly any are tried
 WIDE = 16  # coordinates; with more, fewer proposals are made, as each has more numbers and more rules to pass
 MOST_ASKED = 100_000  # coordinates of all boxes of a configuration that intervals are asked about; after that, anything might be
 ROUNDS = 3  # of cutting slices off a box
@@ -51,7 +52,6 @@ class Viable:
     exists: BoolArray
     dropped: npt.NDArray[np.int64]
     tries: int = 0
-    hopeless: frozenset[int] = frozenset()  # people for whom staying is feasible and nothing else was found: there is no law to draw from
 
     def __str__(self) -> str:
         return f"{int(self.dropped.sum()):,} configurations dropped: no point in {self.tries:,} proposals each, none proved impossible"
@@ -67,7 +67,7 @@ def viable(fibres: Fibres) -> Viable:
         rows = np.arange(piece.begin[person], piece.begin[person + 1])
         rows = rows[found.exists[rows]]
         if len(rows):
-            _decide(fibres, person, rows, found)
+            _decide(fibres, person, rows, found)  # raises where there is no law to draw from: nobody else need be decided about
     return found
 
 
@@ -93,8 +93,8 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     found.tries = max(found.tries, tries)
     # Nothing was found and nothing disproved, though a rule could be: that is not the same as empty. Of a predicate, any function, no more can be known.
     if len(pending) and len(pending) == len(left) and (piece.possible is not None or _stays(fibres, pending)):
-        found.hopeless |= {person}
-        return
+        own = int(piece.begin[person + 1] - piece.begin[person])
+        raise piece.not_accepted(f"none of its {own:,} configurations gave a point within {tries:,} proposals")
     found.exists[pending] = False
     found.dropped[person] = len(pending)
 
@@ -154,7 +154,7 @@ def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArr
     possible, box = fibres.piece.possible, fibres.boxes[cell]
     assert possible is not None
     rows = [(row.relation, float(row.constant[at]), *_terms(row, fibres.names, at)) for row in box.coupled if row.active[at]]
-    calls = iter(range(max(1, MOST_ASKED // len(fibres.names))))
+    calls = iter(range(max(1, MOST_ASKED // (len(fibres.names) * max(1, len(fibres.names) // MANY)))))
 
     def might(low: FloatArray, high: FloatArray) -> bool:
         if next(calls, None) is None:
