@@ -31,6 +31,7 @@ BLOCK = ("<!-- budge demo: written by docs/pictures.py -->\n```text\n", "```\n<!
 REPORTS = {
     "german": {"report-german": "", "report-german-who": "who", "report-german-why": "why", "report-german-cases": "cases"},
     "lending": {"report-lending": "", "report-lending-people": "everybody"},
+    "survey": {"report-survey": "", "report-survey-why": "why"},
 }  # picture: the section at its top
 
 # -- the figure of the README ------------------------------------------------------------------------------------------
@@ -175,6 +176,17 @@ def lending_report(path: Path) -> Path:
     return audit.to_html(path, by=["housing"], title=title, target_name="approval", people_name="refused applicants")
 
 
+def survey_report(path: Path) -> Path:
+    """Write the report of 30,000 people, from the folder of their run and with the model at hand."""
+    data = datasets.lending(n=31_000, seed=0)
+    model = datasets.Scorecard.fit(data.X.iloc[:1000], data.y.iloc[:1000])
+    im = budge.InteractionModel.from_file(datasets.spec_path("lending"))
+    words = budge.Wording(target_name="approval", people_name="refused applicants")
+    audit = budge.audit(model, data.X.iloc[1000:], im, target=1, threshold=0.1, harm="below", groups="housing", wording=words)
+    run = budge.Audit.load(audit.save(path.parent / "run"))
+    return run.replay(model, data.X.iloc[1000:], im).to_html(path, title="30,000 people: who can turn a refusal around")
+
+
 def german_report(path: Path) -> Path:
     """Write the report of two models of German credit, about those whom they refuse."""
     models, X, im = german()
@@ -191,7 +203,7 @@ def reports() -> None:
 
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-gpu"])
-        for name, make in (("german", german_report), ("lending", lending_report)):
+        for name, make in (("german", german_report), ("lending", lending_report), ("survey", survey_report)):
             path = make(Path(folder) / f"{name}.html")
             for picture, section in REPORTS[name].items():
                 context = browser.new_context(viewport={"width": 1280, "height": 900}, offline=True, color_scheme="light")

@@ -51,7 +51,9 @@ def test_the_reports_own_ablation_equals_budge_ablate() -> None:
             pd.testing.assert_frame_equal(own.ranking, given.ranking)
             pd.testing.assert_frame_equal(own.table, given.table)
             assert own.needs == given.needs
-        assert "Newly able" in text_of(audit)
+        told, found = text_of(audit), reasons(audit, own)
+        assert (f"Newly able, of {found['none']} without a way" if not options else f"Way found, of {found['missed']} without a hit") in told
+        assert not options or found["none"] == 0 < max(row["seen"] for row in found["rows"])
 
 
 def test_it_can_be_left_out_and_an_ablation_that_is_given_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
