@@ -13,7 +13,7 @@ import pytest
 import budge
 from budge import cli, constraints
 from budge.errors import BudgeError, DrawError
-from budge.spec import check
+from budge.spec import check, impossible
 
 STUDIES = Path(__file__).parents[2] / "studies"
 
@@ -232,3 +232,26 @@ def test_a_direction_on_a_dummy_of_a_one_hot_from_the_shell(tmp_path: Path, caps
     assert cli.main(["sample", str(spec), str(data), "--out", str(out), "--quiet"]) == 0
     points = pd.read_csv(out)[["rent", "own", "free"]]
     assert sorted(map(tuple, points.drop_duplicates().values.tolist())) == [(0, 0, 1), (0, 1, 0), (1, 0, 0)]
+
+
+def test_a_spec_that_no_values_meet_fails_the_strict_check_without_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("budge: 1\nfeatures:\n  a: {type: binary}\n  b: {type: binary}\nconstraints:\n  - rule: a + b >= 3\n")
+    assert cli.main(["check", str(spec), "--strict"]) == 1
+    assert "No values within the bounds meet these together: " in capsys.readouterr().out
+    assert cli.main(["check", str(spec)]) == 0
+    spec.write_text(spec.read_text().replace("3", "2"))
+    assert cli.main(["check", str(spec), "--strict", "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("features", "rule"),
+    [
+        ({"a": {"type": "real", "actionable": False}, "b": {"type": "real", "bounds": [0, 1]}}, "a + b >= 3"),
+        ({"a": {"type": "real", "bounds": [0, 1]}, "b": {"type": "real", "bounds": [0, 1]}}, "a * b >= 3"),
+        ({"a": {"type": "binary", "actionable": False}, "b": {"type": "binary", "direction": "increase"}}, "a + b <= 1"),
+        ({"a": {"type": "binary"}, "b": {"type": "binary"}}, "action.a + action.b >= 3"),
+    ],
+)
+def test_what_is_not_proved_impossible_for_all_is_not_called_so(features: Any, rule: str) -> None:
+    assert impossible(budge.InteractionModel.from_spec({"budge": 1, "features": features, "constraints": [{"rule": rule}]})) == ()

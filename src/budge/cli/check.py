@@ -44,11 +44,17 @@ def check(
     im = specs.read_model(spec)
     if data is None:
         warned = [problem.to_dict() for problem in im.warnings]
-        record = {"name": im.name, "ok": True, "digest": im.digest, "parts": [list(p) for p in im.partition], "warnings": warned}
+        never = specs.impossible(im)
+        parts = [list(p) for p in im.partition]
+        record = {"name": im.name, "ok": not never, "digest": im.digest, "parts": parts, "warnings": warned, "clashes": [list(names) for names in never]}
         if as_json:
             echo_json(record)
         elif not quiet:
             _show(im.describe())
+            for names in never:
+                say("No values within the bounds meet these together: " + "; ".join(names) + ".")
+        if strict and never:
+            raise typer.Exit(1)
         return
     report = specs.check(im, specs.read_table(data), starts=rows)
     if as_json:

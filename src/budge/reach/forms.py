@@ -13,7 +13,7 @@ from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstra
 from budge.expressions import Formula, Row, Total, Var
 from budge.parts import Part
 
-__all__ = ["ApartError", "Forms", "LinearRow", "forms_of", "holding"]
+__all__ = ["ApartError", "Forms", "LinearRow", "forms_of", "holding", "ignores_x"]
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -37,7 +37,7 @@ class Forms:
 
     def __init__(self, part: Part) -> None:
         self._scopes = {id(c): frozenset(c.scope) for c in part.constraints}
-        self._fixed = {id(c): c.rows({}) for c in part.constraints if _ignores_x(c)}
+        self._fixed = {id(c): c.rows({}) for c in part.constraints if ignores_x(c)}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # it goes by identity: a copy of the part makes its own
@@ -116,8 +116,8 @@ def _some(column: Any, left: npt.NDArray[np.intp], n: int) -> Any:
     return column[left] if np.ndim(column) and len(left) < n else column
 
 
-def _ignores_x(constraint: Constraint) -> bool:
-    """Whether its rows are the same for everybody."""
+def ignores_x(constraint: Constraint) -> bool:
+    """Return whether the rows of a constraint are the same for everybody."""
     if isinstance(constraint, LinearConstraint | AdditiveLinkage | OneHot):
         return True
     texts = {Rule: ("parsed",), IfThen: ("condition", "consequence"), Switch: ("condition",)}.get(type(constraint))

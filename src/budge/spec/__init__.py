@@ -4,7 +4,7 @@ A spec is one page of YAML, JSON or TOML that an auditor can read. It never name
 problems are reported at once, each with its place, what was got, and a remedy.
 """
 
-from budge.spec.check import check
+from budge.spec.check import check, impossible
 from budge.spec.findings import CheckReport
 from budge.spec.reading import features_from, model_from, parse, read_model
 from budge.spec.schema import json_schema
@@ -17,6 +17,7 @@ __all__ = [
     "Suggestion",
     "check",
     "features_from",
+    "impossible",
     "json_schema",
     "model_from",
     "parse",

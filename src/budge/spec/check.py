@@ -18,11 +18,12 @@ from budge.interaction import InteractionModel
 from budge.parts import Part
 from budge.spec.findings import EXACT_UP_TO, Broken, CheckReport, Clash, PartReport
 
-__all__ = ["check"]
+__all__ = ["check", "impossible"]
 
 FloatArray = npt.NDArray[np.float64]
 IDLE_STARTS = 12  # unlike starts at which a constraint is tried
 SECONDS = 10.0  # of CPU time in which idle constraints are looked for
+PROVED_WITHIN = 2.0  # seconds in which a part is proved to be impossible for all
 TRIES = 400  # draws for each constraint and start, where configurations cannot be counted
 
 
@@ -73,6 +74,37 @@ def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3, 
         measure=im.measure,
         warnings=im.warnings,
     )
+
+
+def impossible(im: InteractionModel) -> tuple[tuple[str, ...], ...]:
+    """Return constraints that no values within the bounds of their features meet together, for each part in which that is proved.
+
+    Examples
+    --------
+    >>> import budge
+    >>> features = {"a": {"type": "binary"}, "b": {"type": "binary"}}
+    >>> impossible(budge.InteractionModel(features, [budge.constraints.Rule("a + b >= 3", name="three")]))
+    (('three',),)
+    """
+    from budge.program.milp import PartProgram
+    from budge.reach.forms import ignores_x
+
+    found = []
+    for part in im.parts:
+        known = {f.name for f in part.features if f.type != "fixed"}
+        told = [c for c in part.constraints if ignores_x(c) and set(c.scope) <= known and all(layer == "value" for layer, _ in c.reads)]
+        free = {
+            f.name: f.but(actionable=True, direction=None, max_increase=None, max_decrease=None, distribution=None)
+            for f in part.features
+            if any(f.name in c.scope for c in told)
+        }
+        start = {name: low if np.isfinite(low := f.range[0]) else 0.0 for name, f in free.items()}
+        try:
+            if told and PartProgram(Part(tuple(free.values()), tuple(c.bind(free) for c in told)), start, time_limit=PROVED_WITHIN).is_empty():
+                found.append(tuple(c.label for c in told))
+        except BudgeError:  # what is not linear, or takes too long, is not decided here
+            continue
+    return tuple(found)
 
 
 def _broken(im: InteractionModel, label: str, who: npt.NDArray[np.bool_], frame: pd.DataFrame, most: int) -> Broken:
