@@ -91,10 +91,23 @@ class Wording:
         """Return what is reached."""
         return shown(self.target_name.strip()) or f"the target (the output {info['target']})"
 
-    def group(self, column: str, value: object) -> str:
-        """Return the name of a group."""
+    def goal(self) -> str:
+        """Return what is reached, where the target itself is stated elsewhere."""
+        return shown(self.target_name.strip()) or "the target"
+
+    def group(self, column: str, value: object, *, short: bool = False) -> str:
+        """Return the name of a group; a short one, for places that name the column, is the value alone if that is a text.
+
+        Examples
+        --------
+        >>> Wording().group("sex", "Male"), Wording().group("sex", "Male", short=True), Wording().group("male", 1, short=True)
+        ('sex = Male', 'Male', 'male = 1')
+        """
         known = self.group_labels.get(column, {})
-        return shown(known[shown(value)]) if shown(value) in known else f"{shown(column)} = {shown(value)}"
+        if shown(value) in known:
+            return shown(known[shown(value)])
+        alone = short and isinstance(value, str) and any(letter.isalpha() for letter in value)
+        return shown(value) if alone else f"{shown(column)} = {shown(value)}"
 
     def feature(self, name: str) -> str:
         """Return the name of a feature."""

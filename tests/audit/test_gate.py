@@ -43,7 +43,8 @@ def test_conditions_are_what_the_table_says(listed: budge.Audit) -> None:
     ("condition", "what"),
     [
         ("share(verdct == 'below') > 0.1", "verdict"), ("share(rho) > 0.1", "meet a condition"), ("mean(rho)", "not a condition"),
-        ("rho > 0.1", "no number over people"), ("share(rho < 1 > 0.1", "not closed"), ("share(rho <) > 0.1", "fail-if"),
+        ("rho > 0.1", "no number over people"), ("shar(no_way) > 0", "did you mean 'share'"),
+        ("share(rho < 1 > 0.1", "not closed"), ("share(rho <) > 0.1", "fail-if"),
         ("share(__import__('os').system('true') == 0) > 0", "fail-if"), ("@x > 0", "fail-if"), ("mean(rho.mean()) > 0", "fail-if"),
     ],
 )  # fmt: skip

@@ -442,3 +442,14 @@ def test_people_who_are_alike_are_proved_once(models, monkeypatch):
     assert len(asked) <= 2 * len(set(asked))  # once for a way, once for a miss at most
     for label in X.index:
         assert found.table.loc[label::30, "status"].nunique() == 1
+
+
+def test_a_letter_in_the_words_of_the_user() -> None:
+    im = budge.InteractionModel([budge.Feature("inc", "integer", bounds=(0, 9))])
+    found = budge.recourse(lambda t: (t["inc"] > 2).astype(int), {"inc": 1}, im, target=1)
+    said = found.letter({"target_name": "approval", "feature_labels": {"inc": "income"}})
+    assert "The decision about you is 0. This would lead to approval:" in said
+    assert "  - income: from 1 to 3" in said
+    fixed = budge.InteractionModel([budge.Feature("inc", "integer", bounds=(0, 2))])
+    none = budge.recourse(lambda t: (t["inc"] > 2).astype(int), {"inc": 1}, fixed, target=1).letter({"target_name": "approval"})
+    assert "No change that is open to you would lead to approval." in none

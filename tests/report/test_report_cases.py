@@ -115,7 +115,7 @@ def test_captions_claim_no_more_than_the_points_show() -> None:
     must, keep = constraints.Rule("d == 1"), budge.Design(on_invalid="keep")
     found = said_of(lambda t: (t["d"] == 1).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
     assert found["kind"] == "Every way"
-    assert found["caption"] == "Whatever these come to, alone or together, every point attains the target: z."
+    assert found["caption"] == "Whatever values these take, alone or together, every point attains the target: z."
     found = said_of(lambda t: ((t["d"] == 1) & (t["z"] > 1)).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
     assert "makes no difference" not in found["caption"]  # without the forced change nothing attains the target
     found = said_of(lambda t: (t["b"] != 0.25).astype(int), {"b": 0.25}, Feature("b", "real", bounds=(0, 1)))

@@ -83,8 +83,8 @@ def test_groups_are_in_one_order_and_say_what_intervals_are_about() -> None:
     assert list(dict.fromkeys(audit.by(sizes).index.get_level_values("group"))) == ["small", "large"]
     page = Page(render(audit, by=[group]))
     assert "holds the share of people of whom it is true, whatever their verdicts" in " ".join(page.text.split())
-    order = [row[0] for row in page.rows if len(row) == 8 and row[0].startswith("letter = ")]
-    assert order == ["letter = a", "letter = b"]
+    order = [row[0] for row in page.rows if len(row) == 8 and row[0] in ("a", "b")]
+    assert order == ["a", "b"]
 
 
 def test_the_largest_changes_are_shown_up_or_down() -> None:

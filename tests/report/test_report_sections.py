@@ -140,6 +140,17 @@ def test_dots_show_the_shares_and_escape_names() -> None:
     assert dots([GroupShare("a", 1, 1, 1.0, 0.02, 1.0)] * 2, None, "phone", about="share")
 
 
+@pytest.mark.parametrize("high", [0.1, 0.33, 0.61, 0.75, 0.836, 0.97, 1.0])
+def test_numbers_of_the_axis_of_shares_are_round(high: float) -> None:
+    svg = dots([GroupShare("sex = b", 9, 1, 1 / 9, 0.0, high, "b")], None, "screen", about="share")
+    ticks = [int(n) for n in re.findall(r'text-anchor="middle">(\d+)(?:\u00a0%)?</text>', svg)]
+    assert len(ticks) >= 2
+    assert all(tick % 10 == 0 for tick in ticks)
+    assert ticks[-1] <= 100
+    assert ticks[-1] >= 100 * high
+    assert ">b</text>" in svg  # the short name: the section names the column
+
+
 @pytest.mark.parametrize("ends", [(-1.0, 1.0), (-0.6, 0.4), (0.0, 0.05)])
 def test_numbers_of_the_axis_of_a_difference_have_room(ends: tuple[float, float]) -> None:
     groups = [GroupShare("a", 9, 3, 1 / 3, 0.1, 0.7), GroupShare("b", 9, 1, 1 / 9, 0.0, 0.5)]

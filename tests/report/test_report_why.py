@@ -169,7 +169,7 @@ def test_rules_are_ranked_by_people() -> None:
         assert row["people"] == ranking.loc[row["relaxation"], "newly_reachable"]
     none = int((audit.table["extreme"] == "none").sum())
     assert found["none"] == none
-    assert f"would give {people[0]} of the {none} people without a way one" in found["heading"]
+    assert f"would give a way to {people[0]} of the {none} people without one" in found["heading"]
     assert why(audit, "model", None, "", PLAIN) is None
 
 

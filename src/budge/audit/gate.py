@@ -21,6 +21,8 @@ from budge.audit.sources import TableSource
 from budge.audit.summary import differences
 from budge.errors import ExpressionError, InputError, nearest
 from budge.expressions import parse
+from budge.expressions.distributions import DISTRIBUTIONS
+from budge.expressions.functions import FUNCTIONS
 from budge.expressions.tokens import Token, scan
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS
 from budge.stats.counts import LAWS, STATUSES
@@ -135,6 +137,8 @@ def _judged(condition: str, tables: Callable[[], Iterator[pd.DataFrame]], number
             value = _over_people(tables(), token.text, condition[begin : after - 1], words)
         elif token.text in numbers:
             value = numbers[token.text]
+        elif tokens[k + 1].text == "(" and token.text not in {*FUNCTIONS, *DISTRIBUTIONS, "and", "or", "not", "in"}:
+            raise InputError("this function is unknown", where="fail-if", got=token.text, remedy=nearest(token.text, [*OVER_PEOPLE, *FUNCTIONS]))
         else:
             continue
         text, end = text + condition[end : token.column] + repr(round(value, 12)), after

@@ -30,6 +30,7 @@ from budge.proof.structure import UnreadableError, columns_of
 from budge.reach.reacher import reacher
 from budge.stats._checks import whole
 from budge.stats.counts import STATUSES
+from budge.wording import Wording
 
 __all__ = ["Recourse", "in_full", "plans_of", "recourse"]
 
@@ -96,8 +97,8 @@ class Recourse:
             return f"{int(cost[0])} {'feature' if cost[0] == 1 else 'features'}, distance {cost[1]:.3g}"
         return f"cost {cost:.4g}"
 
-    def letter(self) -> str:
-        """Return the plans as a text for the person whom they are for, in the names of the table.
+    def letter(self, wording: Wording | Mapping[str, Any] | None = None) -> str:
+        """Return the plans as a text for the person whom they are for: in your words for target and features, else in the names of the table.
 
         Examples
         --------
@@ -113,20 +114,22 @@ class Recourse:
         <BLANKLINE>
         This is the least that is enough: every possible change was checked.
         """
+        words = Wording.of(wording)
         now, wanted = self.info.get("prediction"), self.info.get("wanted")
+        make = f"lead to {words.goal()}" if words.target_name else f"make it {wanted}"
         lines = ["What would change the decision", ""]
         if not len(self):
             said = {
                 "already": f"The decision about you is {now} already. Nothing has to change.",
-                "impossible": f"The decision about you is {now}. No change that is open to you would make it {wanted}. This is proved, not estimated.",
+                "impossible": f"The decision about you is {now}. No change that is open to you would {make}. This is proved, not estimated.",
             }
-            lines.append(said.get(self.status, f"The decision about you is {now}. No change was found that would make it {wanted}: {self.reason}."))
+            lines.append(said.get(self.status, f"The decision about you is {now}. No change was found that would {make}: {self.reason}."))
             return in_lines(lines)
-        lines.append(f"The decision about you is {now}. It would be {wanted} if this changed:")
+        lines.append(f"The decision about you is {now}. " + (f"This would {make}:" if words.target_name else f"It would be {wanted} if this changed:"))
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
             lines += ["", *(["Or this instead:", ""] if plan > 1 else [])]
-            lines += [f"  - {f}: from {in_full(a)} to {in_full(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
+            lines += [f"  - {words.feature(str(f))}: from {in_full(a)} to {in_full(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
         checked = {"listed": "every possible change was checked", "proved": "it is proved that nothing less would do"}.get(self.method, "")
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]

@@ -225,7 +225,8 @@ def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) ->
         by = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
         lines.append(f"This share {'appears to be' if 'approximately' in sure else 'is'} higher for {more} than for {less} by {by} points.")
     if len(shown) > MOST_GAPS:
-        lines.append(f"{len(shown) - MOST_GAPS:,} smaller differences by {column} are shown, too: see `differences`.")
+        rest = len(shown) - MOST_GAPS
+        lines.append(f"{rest:,} smaller {'difference' if rest == 1 else 'differences'} by {column} {'is' if rest == 1 else 'are'} shown, too.")
     return lines
 
 

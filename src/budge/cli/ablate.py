@@ -88,7 +88,7 @@ def _ablate(
     if as_json:
         echo_json({**result.to_dict(), "minimal": None if minimal is None else minimal.to_dict()})
     elif not quiet:
-        say(str(result))
+        say(result.brief())
         say()
         _show(result.by_rule, alpha)
         if minimal is not None:

@@ -45,6 +45,7 @@ def show_answer(audit: Audit, model: str) -> Told:
         shown = [name for name in CATEGORIES if told.numbers[name] or (name in ("below", "above") and tau > 0)]
         say()
         show_bars([(words[n], told.numbers[n], per_cent(told.numbers[n], told.judged)) for n in shown], [_STYLES.get(n, "") for n in shown])
+        say(f"\nρ is the share of the points that a person can reach at which the model gives {nouns.goal()}.")
     return told
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer.core
@@ -21,7 +22,7 @@ PANELS = {
     "Draws": ("n", "method", "sequential", "seed"),
     "Words": ("people_name", "target_name", "group_label", "feature_label", "threshold_reason", "purpose", "auditor", "title"),
     "Where and how": ("jobs", "engine", "port", "host", "rows"),
-    "Output": ("out", "overwrite", "figure", "kind", "report", "curve", "letter", "strict", "schema", "as_json", "quiet", "no_open"),
+    "Output": ("out", "overwrite", "figure", "kind", "report", "curve", "letter", "strict", "schema", "as_json", "quiet", "open_browser"),
 }  # fmt: skip
 LAST = "Options"
 
@@ -54,6 +55,7 @@ def _options(command: Any, context: Any, formatter: Any) -> None:
         record = parameter.get_help_record(context)
         if record is None:
             continue
+        record = (re.sub(r"<list\[(\w+)\]>", lambda kind: f"<{kind[1].lower()}>", record[0]), record[1])  # a list is given one by one
         if parameter.param_type_name == "argument":
             arguments.append(record)
         else:

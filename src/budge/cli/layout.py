@@ -120,7 +120,7 @@ def interval_of(low: Sequence[float], high: Sequence[float], alpha: float, *, sp
     """Return a column of intervals."""
     from budge.report.words import percent
 
-    ends = ["–" if a != a or b != b else f"{figure(a)} to {figure(b)}" for a, b in zip(low, high)]
+    ends = ["–" if a != a or b != b else "exact" if a == b else f"{figure(a)} to {figure(b)}" for a, b in zip(low, high)]
     return Column(f"{percent(1 - alpha)} interval", ends, right=True, spare=spare)
 
 

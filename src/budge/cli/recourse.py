@@ -71,7 +71,7 @@ def recourse(
     if as_json:
         echo_json(found.to_dict())
     elif letter:
-        say(found.letter())
+        say(found.letter(wording))
     else:
         say(str(found)) if quiet else _show(found, wording, person, k, weighted=bool(cost))
 

@@ -25,6 +25,7 @@ from budge.wording import Wording
 __all__ = ["Answer", "Told", "answer", "category_words", "claim_words", "harmed_of", "marks_of", "told_of"]
 
 DRAWN = ("sample", "sequential", "weighted")
+LONG_GOAL = 40  # characters of the target's name beyond which an axis leaves it out
 
 
 def _empty(counts: Counts) -> npt.NDArray[np.bool_]:
@@ -83,7 +84,7 @@ def told_of(audit: Audit, model: str, nouns: Wording, *, brief: bool = False) ->
     judged, harmed = sum(numbers.values()), harmed_of(tally, audit.design)
     listed = tally.counts.is_law("exact")
     points = sum(int(n) * int(k) for n, k in zip(tally.counts.n[listed].tolist(), tally.people[listed].tolist()))
-    facts = (_left_out(found, judged), _how(found, judged, points), _lost(found)) if judged else ("", "", "")
+    facts = (_left_out(found, judged, nouns), _how(found, judged, points), _lost(found)) if judged else ("", "", "")
     return Told(
         found, numbers, harmed, _headline(audit, model, numbers, found, nouns, harmed, brief=brief),
         _share(found, harmed, judged, model) if judged and not brief else "", *facts,
@@ -108,11 +109,11 @@ def answer(audit: Audit, model: str, nouns: Wording, *, groups: str = "") -> Ans
     """Return the answer for one model; `groups` is a sentence about groups that is added to it."""
     told, marks = told_of(audit, model, nouns), marks_of(audit, model)
     judged, tau = told.judged, audit.design.threshold
-    lede = [line for line in (told.share, told.left_out, _having(audit, model), told.how, told.lost, groups) if line] if judged else []
+    lede = [line for line in (told.share, told.left_out, _having(audit, model, nouns), told.how, told.lost, groups) if line] if judged else []
     return Answer(
         kicker=" · ".join(part for part in (str(audit.info["name"] or ""), _under(model, "model {}"), f"audited on {_day(audit.info['when'])}") if part),
         headline=told.headline, lede=lede, legend=_legend(marks, tau, audit.design.claim, judged) if judged else [],
-        strips={medium: strip(marks, tau, medium, axis=_axis(medium)) for medium in WIDTHS} if judged > 1 else {},
+        strips={medium: strip(marks, tau, medium, axis=_axis(medium, nouns)) for medium in WIDTHS} if judged > 1 else {},
         caption=_caption(audit, told, marks, nouns), harmed=told.harmed, people=judged,
     )  # fmt: skip
 
@@ -136,8 +137,9 @@ def _day(when: str) -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def _axis(medium: str) -> str:
-    return "ρ: share of points that attain it" if medium == "phone" else "ρ: share of the points that a person can reach which attain the target"
+def _axis(medium: str, nouns: Wording) -> str:
+    goal = nouns.goal() if len(nouns.goal()) <= LONG_GOAL else "the target"
+    return "ρ: share of reachable points" if medium == "phone" else f"ρ: share of the points within a person's reach that lead to {goal}"
 
 
 def _known(found: Summary) -> bool:
@@ -190,7 +192,7 @@ def _nobody(found: Summary, nouns: Wording) -> str:
         return "Nobody was judged: no people were given."
     if found.already == found.given:
         whom = f"all {found.given:,} {nouns.people(found.given)} have" if found.given > 1 else "the only person has"
-        return f"Nobody was judged: {whom} the target already. The population “all” takes everyone."
+        return f"Nobody was judged: {whom} {nouns.goal()} already. The population “all” takes everyone."
     if not found.people:
         return f"Nobody was judged: the population leaves none of {found.given:,} {nouns.people(found.given)}. Choose another population."
     told = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in found.verdicts.items())
@@ -210,18 +212,18 @@ def _share(found: Summary, harmed: int, judged: int, model: str) -> str:
     return f"That is {percent(harmed / judged)}{_under(model, ', under {}')}." if harmed and judged > 1 else ""
 
 
-def _left_out(found: Summary, judged: int) -> str:
+def _left_out(found: Summary, judged: int, nouns: Wording) -> str:
     """Return who is not among the people of the first sentence."""
     told = []
     if found.already and found.info["population"] == "outside":
-        told.append(f"{found.already:,} of {found.given:,} {_have(found.already)} the target already and {'is' if found.already == 1 else 'are'} left out.")
+        told.append(f"{found.already:,} of {found.given:,} {_have(found.already)} {nouns.goal()} already and {'is' if found.already == 1 else 'are'} left out.")
     if found.people > judged:
         why = ", ".join(word.replace("_", " ") for word in found.verdicts if word in STATUSES)
         told.append(f"{found.people - judged:,} more could not be judged ({why}).")
     return " ".join(told)
 
 
-def _having(audit: Audit, model: str) -> str:
+def _having(audit: Audit, model: str, nouns: Wording) -> str:
     """Return how many of the people who were judged have the target already, and what holds of the others; nothing where none has."""
     rows, claims, design = audit.rows[model], audit.claims(model), audit.design
     try:
@@ -235,8 +237,8 @@ def _having(audit: Audit, model: str) -> str:
     harmed, many = int((side & others).sum()), int(others.sum())
     rest = f" Of the other {many:,}, {harmed:,} {_have(harmed)} {claim_words(design)}." if many else ""
     if len(rows.index) == 1:
-        return "They have the target as they are."
-    return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} the target as they are.{rest}"
+        return f"They have {nouns.goal()} as they are."
+    return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} {nouns.goal()} as they are.{rest}"
 
 
 def claim_words(design: Design) -> str:
@@ -306,4 +308,4 @@ def _caption(audit: Audit, told: Told, marks: Marks, nouns: Wording) -> str:
     unknown = np.isnan(audit.claims(model).rho) & ~audit.rows[model].counts.is_law("none")
     lost = " A person whose ρ is known only between two ends stands in their middle." if unknown.any() else ""
     who = _under(model, "{}") or "the model"
-    return f"{each} ρ (responsiveness) is the share of the points that a person can reach at which {who} gives the target.{drawn}{rule}{lost}"
+    return f"{each} ρ (responsiveness) is the share of the points that a person can reach at which {who} gives {nouns.goal()}.{drawn}{rule}{lost}"

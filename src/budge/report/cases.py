@@ -231,7 +231,7 @@ def _caption(
     moved = words.axes_of(range(len(words.axes)))
     if not made.columns:
         if known and not made.cut:
-            return f"Whatever these come to, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
+            return f"Whatever values these take, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
         return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
     mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
     told = f"Number: {kind} in the cell that attain the target{', of all in the cell where they differ' if mixed else ''}."

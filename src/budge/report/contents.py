@@ -103,7 +103,7 @@ def _next(audit: Audit, main: str, reasons: Any, meeting: Any, some: Sequence[An
     if reasons is not None and reasons["rows"] and reasons["rows"][0]["people"]:
         best = reasons["rows"][0]
         whom, needs = words.count(best["people"], "person", "people"), f" ({best['needs'][0]})" if best["needs"] else ""
-        steps_.append(("Question the rule that holds most people back.", f"If {best['name']}, {whom} would newly have a way{needs}.", "why"))
+        steps_.append(("Question the rule that holds most people back.", f"If {best['if']}, {whom} would newly have a way{needs}.", "why"))
     if meeting is not None and meeting["people"]:
         steps_.append(("Compare the models.", meeting["heading"], "models"))
     if some:

@@ -95,9 +95,8 @@ def _rows(tallies: Mapping[Any, Tally], table: pd.DataFrame, name: str, nouns: W
     found: dict[Any, dict[str, Any]] = {}
     for row in table.reset_index().to_dict(orient="records"):
         group = row["group"]
-        own = found.setdefault(
-            group, {"group": nouns.group(name, group), "people": int(row["people"]), "mean_rho": row["mean_rho"], "no_way": int(none.get(group, 0))}
-        )
+        names = {"group": nouns.group(name, group), "short": nouns.group(name, group, short=True)}
+        own = found.setdefault(group, names | {"people": int(row["people"]), "mean_rho": row["mean_rho"], "no_way": int(none.get(group, 0))})
         own[str(row["verdict"])] = row | {"low": round(row["low"], NOISE), "high": round(row["high"], NOISE)}
     return list(found.values())
 
@@ -111,7 +110,7 @@ def _shares(own: pd.DataFrame, rows: list[dict[str, Any]], alpha: float, *, exac
         if not people:
             continue
         low, high = stats.interval(count, people, alpha=alpha / several) if exact else (entry["low"], entry["high"])
-        found.append(GroupShare(row["group"], people, count, count / people, float(low), float(high)))
+        found.append(GroupShare(row["group"], people, count, count / people, float(low), float(high), row["short"]))
     return found
 
 
@@ -120,9 +119,9 @@ def _gap(shares: list[GroupShare], alpha: float, *, exact: bool) -> Gap:
     first, second = sorted(shares, key=lambda group: -group.share)
     if exact:
         found = stats.difference(first.count, first.people, second.count, second.people, alpha=alpha)
-        return Gap(first.name, second.name, first.share - second.share, float(found.low), float(found.high), float(found.p_value))
+        return Gap(first.called, second.called, first.share - second.share, float(found.low), float(found.high), float(found.p_value))
     low, high = round(first.low - second.high, NOISE), round(first.high - second.low, NOISE)
-    return Gap(first.name, second.name, first.share - second.share, low, high)
+    return Gap(first.called, second.called, first.share - second.share, low, high)
 
 
 def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str, *, exact: bool, under: str) -> str:
@@ -136,7 +135,7 @@ def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str,
         return f"{under}The share with {words} is the same in {'both' if len(shares) == 2 else 'all'} groups{'' if exact else ', by verdicts'}."
     told = f"{under}{percent(most.share, 0)} of {most.name} have {words}, and {percent(least.share, 0)} of {least.name}"
     if gap is None:
-        return f"{under}By {column}, the share with {words} runs from {percent(least.share, 0)} ({least.name}) to {percent(most.share, 0)} ({most.name})."
+        return f"{under}By {column}, the share with {words} runs from {percent(least.share, 0)} ({least.called}) to {percent(most.share, 0)} ({most.called})."
     if exact:
         return f"{told}{'; in a larger population the difference may be nil' if gap.low <= 0 else ''}."
     return f"{told}, by verdicts{'; no difference is shown' if gap.low <= 0 else ''}."
@@ -173,6 +172,6 @@ def _pairs(rows: pd.DataFrame, column: str, nouns: Wording) -> list[dict[str, An
     apart = (rows["low"] > 0) | (rows["high"] < 0)
     order = rows.assign(apart=apart, size=rows["verdicts"].abs()).sort_values(["apart", "size"], ascending=False, kind="stable")
     return [
-        {str(k): v for k, v in row.items()} | {"first": nouns.group(column, row["first"]), "second": nouns.group(column, row["second"])}
+        {str(k): v for k, v in row.items()} | {"first": nouns.group(column, row["first"], short=True), "second": nouns.group(column, row["second"], short=True)}
         for row in order.to_dict(orient="records")
     ]

@@ -104,8 +104,8 @@ def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wor
     known = row["gain"] == row["gain"]  # else answers are missing, or nobody can be compared
     people = int(row["newly_reachable"])
     return {
-        "name": _rule(row, nouns), "relaxation": row["relaxation"], "also": "; ".join(row["also"]), "superset": row["superset"], "people": people,
-        "seen": int(row["seen_only_after"]),
+        "name": _rule(row, nouns), "if": _rule(row, nouns, supposed=True), "relaxation": row["relaxation"],
+        "also": "; ".join(row["also"]), "superset": row["superset"], "people": people, "seen": int(row["seen_only_after"]),
         "width": round(100 * (people + row["seen_only_after"]) / without) if without else 0, "needs": [_need(need, nouns) for need in needs[:NEEDS]],
         "before": f"{before:.2f}" if known else "", "after": f"{after:.2f}" if known else "–",
         "sign": "▲" if after > before else "▼" if after < before else "=" if known else "",
@@ -113,8 +113,8 @@ def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wor
     }  # fmt: skip
 
 
-def _rule(row: Mapping[str, Any], nouns: Wording) -> str:
-    """Return what is relaxed, in words.
+def _rule(row: Mapping[str, Any], nouns: Wording, *, supposed: bool = False) -> str:
+    """Return what is relaxed, in words; `supposed` as they follow an "if".
 
     Examples
     --------
@@ -123,6 +123,8 @@ def _rule(row: Mapping[str, Any], nouns: Wording) -> str:
     """
     rule = nouns.feature(row["rule"])
     told = {"constraint": "{} does not hold", "immutability": "{} may change", "direction": "{} may go both ways", "steps": "{} may change by more in one step"}
+    if supposed:
+        told = {kind: text.replace("{} may", "{} could").replace("does not", "did not") for kind, text in told.items()}
     return told.get(row["kind"], "{}").format(rule if row["kind"] in told else row["relaxation"])
 
 
@@ -138,16 +140,16 @@ def _need(need: Need, nouns: Wording) -> str:
     else:
         old = need.old or [None] * len(names)
         to = ", ".join(f"{name} {'' if a is None else f'{shown(a)} '}→ {shown(b)}" for name, a, b in zip(names, old, need.new))
-    return f"{whom} need {to}{drawn}" if need.kind == "only" else f"for {whom}, a way has {to}{drawn}"
+    return f"{whom} need {to}{drawn}" if need.kind == "only" else f"{whom} have a way with {to}{drawn}"
 
 
 def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str) -> str:
     able, seen = (int(rows[0][name]) if rows else 0 for name in ("newly_reachable", "seen_only_after"))
     if able:
-        return f"Relaxing one rule would give {able:,} of the {none:,} {nouns.people(none)} without a way one: {_rule(rows[0], nouns)}."
+        return f"Relaxing one rule would give a way to {able:,} of the {none:,} {nouns.people(none)} without one: {_rule(rows[0], nouns)}."
     if seen:
         whom = f"{seen:,} of the {missed:,} {nouns.people(missed)} without a hit"
         return f"Relaxing one rule finds a way to {target} for {whom}: {_rule(rows[0], nouns)}."
     if not none + missed:
         return f"Nobody here is without a way to {target}; rules change how wide it is."
-    return f"No rule, relaxed alone, was found to give any of the {none + missed:,} {nouns.people(none + missed)} without a way to {target} one."
+    return f"No rule, relaxed alone, was found to give a way to {target} to any of the {none + missed:,} {nouns.people(none + missed)} without one."

@@ -67,12 +67,33 @@ class Ablation(Stressed):
         return distribution(rows["before" if relaxation is None else "after"])
 
     def __str__(self) -> str:
-        level, people = percent(1 - self.info["alpha"]), self.info["people"]
-        lines = [
-            f"{heads(people)}; target: the output {self.info['target']}; {len(self.ranking)} relaxations of {self.info['name'] or 'the model'}, "
-            f"one at a time; {self.info['asked']:,} points asked."
-        ]
-        for _, row in self.largest(5).iterrows():
+        largest = self.largest(5)
+        lines = [self._asked(), *self._gains(largest)]
+        rest = self.ranking.drop(largest.index)["gain"]
+        if rest.notna().any():
+            lines.append(f"… and {int(rest.notna().sum())} more whose mean changes no more than these, up or down.")
+        if rest.isna().any():
+            lines.append(f"… and {int(rest.isna().sum())} more without an estimate.")
+        return in_lines([*lines, *self._notes()])
+
+    def brief(self) -> str:
+        """Return what a table of `by_rule` does not hold: what was asked, relaxations with a remark, and what was left out."""
+        rows = self.by_rule
+        remarked = rows[(rows["note"] != "") | rows["approximate"] | rows["gain"].isna()]
+        return in_lines([self._asked(), *self._gains(remarked), *self._notes()])
+
+    def _asked(self) -> str:
+        whole = "the model" if not self.info["name"] else f"“{self.info['name']}”"
+        many = "1 relaxation" if len(self.ranking) == 1 else f"{len(self.ranking)} relaxations"
+        return f"{heads(self.info['people'])}; target: the output {self.info['target']}; {many} of {whole}, one at a time; {self.info['asked']:,} points asked."
+
+    def _notes(self) -> list[str]:
+        return [*(f"Not relaxed: {text}." for text in self.left_out), *notes_of(self.info)]
+
+    def _gains(self, rows: pd.DataFrame) -> list[str]:
+        """Return one sentence per row of a ranking."""
+        lines, level = [], percent(1 - self.info["alpha"])
+        for _, row in rows.iterrows():
             if np.isnan(row["gain"]):
                 ends = "" if np.isnan(row["low"]) else f"mean responsiveness changes by {signed(row['low'])} to {signed(row['high'])}; "
                 lines.append(f"{row['relaxation']}: {ends}no estimate ({row['note']}).")
@@ -84,18 +105,12 @@ class Ablation(Stressed):
                 gain += f" (about {signed(row['low'])} to {signed(row['high'])}; some draws come from a chain, so that no error rate is guaranteed)"
             else:
                 gain += f" (between {signed(row['low'])} and {signed(row['high'])} at {level})"
+            whom = heads(row["newly_reachable"]) if row["newly_reachable"] else "nobody"
             lines.append(
-                f"{row['relaxation']}: mean responsiveness {row['before']:.4g} -> {row['after']:.4g}, {gain}; "
-                f"the target becomes reachable for {heads(row['newly_reachable'])} who had no way at all."
-                + (f" ({row['note']}.)" if row["note"] else "")
+                f"{row['relaxation']}: mean responsiveness {row['before']:.4g} → {row['after']:.4g}, {gain}; "
+                f"the target becomes reachable for {whom} who had no way at all." + (f" ({row['note']}.)" if row["note"] else "")
             )
-        rest = self.ranking.drop(self.largest(5).index)["gain"]
-        if rest.notna().any():
-            lines.append(f"… and {int(rest.notna().sum())} more whose mean changes no more than these, up or down.")
-        if rest.isna().any():
-            lines.append(f"… and {int(rest.isna().sum())} more without an estimate.")
-        lines += [f"Not relaxed: {text}." for text in self.left_out]
-        return in_lines([*lines, *notes_of(self.info)])
+        return lines
 
     def largest(self, most: int) -> pd.DataFrame:
         """Return the rows of the ranking whose mean changes most, up or down; the largest gain first, as there."""

@@ -26,6 +26,12 @@ class GroupShare:
     share: float
     low: float
     high: float
+    label: str = ""  # shorter, for places that name the column
+
+    @property
+    def called(self) -> str:
+        """The name where the column is named beside it."""
+        return self.label or self.name
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Gap:
 def dots(groups: Sequence[GroupShare], gap: Gap | None, medium: str, *, about: str) -> str:
     """Return the figure as SVG for one medium; `about` states what the share is of."""
     width, phone = WIDTHS[medium], medium == "phone"
-    names = [shortened(group.name, 110 if phone else 200, 13) for group in groups]
+    names = [shortened(group.called, 110 if phone else 200, 13) for group in groups]
     label = 118 if phone else 210
     wide = width - label - 24 if phone or gap is None else int((width - label) * 0.55)
     most = min(1.0, max(0.1, ceil(max(group.high for group in groups) * 10 + 0.2) / 10))
@@ -53,10 +59,11 @@ def dots(groups: Sequence[GroupShare], gap: Gap | None, medium: str, *, about: s
     told += "" if gap is None else f"; {gap.first} minus {gap.second}: {points(gap.value)} points, between {points(gap.low)} and {points(gap.high)}"
     parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(f"{about}: {told}")}">']
     parts.append(f'<text class="quiet" x="{label}" y="12">{escape(shortened(about, wide, 13))}</text>')
-    for k in range(_steps(most) + 1):
-        value = most * k / _steps(most)
-        x = label + value / most * wide
-        words = f"{100 * value:.0f}" + (f"{NB}%" if k in (0, _steps(most)) else "")
+    step = 10 if most <= 0.6 else 20
+    most = ceil(round(100 * most) / step) * step / 100
+    for ticks in range(0, round(100 * most) + 1, step):
+        x = label + ticks / 100 / most * wide
+        words = f"{ticks}" + (f"{NB}%" if ticks in (0, round(100 * most)) else "")
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 6}" y2="{base}"/>')
         parts.append(f'<text class="quiet" x="{x:.1f}" y="{base + 18}" text-anchor="middle">{words}</text>')
     for k, (group, name) in enumerate(zip(groups, names)):
@@ -97,10 +104,6 @@ def _gap(gap: Gap, left: float, top: float, right: float, row: float) -> str:
     anchor = "end" if at > right - 70 else "start" if at < left + 70 else "middle"
     parts.append(f'<text x="{at:.1f}" y="{y - 14}" text-anchor="{anchor}"><tspan class="strong">{points(gap.value)}</tspan>{spread}</text>')
     return "".join(parts)
-
-
-def _steps(most: float) -> int:
-    return round(most * 10) if most <= 0.6 else 5
 
 
 def _percent(share: float) -> str:
