@@ -258,7 +258,7 @@ def wavering(ask: Asker, points: pd.DataFrame, before: npt.NDArray[Any]) -> Bool
     for k in range(len(points)):
         one, own = points.iloc[[k]], before[[k]]
         seen = [np.concatenate([ask.fresh()(one.iloc[rows[:n]].reset_index(drop=True), own[rows[:n]]).hit for n in SIZES]) for _ in range(2)]
-        found[k] = np.array_equal(*seen) and seen[0].any() and not seen[0].all()
+        found[k] = np.array_equal(seen[0], seen[1]) and seen[0].any() and not seen[0].all()
     return found
 
 

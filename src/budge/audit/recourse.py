@@ -83,7 +83,7 @@ class Recourse:
     def _lines(self) -> list[str]:
         target = f"the output {self.info.get('target', '')}"
         if not len(self):
-            return [_without(self.status, self.reason, target)]
+            return [_without(self.status, self.reason, target), *self._acted()]
         which = "cheaper plans may exist" if not self.least[0] else "no cheaper plan exists" if self.optimal else "none is cheaper than the first"
         sure = f"{which}: {HOW[self.method]}" if self.least[0] else which
         plans = "1 plan" if len(self) == 1 else f"{len(self)} plans"
@@ -124,7 +124,7 @@ class Recourse:
                 "impossible": f"The decision about you is {now}. No change that is open to you would make it {wanted}. This is proved, not estimated.",
             }
             lines.append(said.get(self.status, f"The decision about you is {now}. No change was found that would make it {wanted}: {self.reason}."))
-            return in_lines(lines)
+            return in_lines([*lines, *self._acted()])
         lines.append(f"The decision about you is {now}. It would be {wanted} if this changed:")
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
@@ -133,8 +133,11 @@ class Recourse:
         checked = {"listed": "every possible change was checked", "proved": "it is proved that nothing less would do"}.get(self.method, "")
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]
-        lines += [f"Note: {note.what}." for note in self.notes if note.where == "effects"]
-        return in_lines(lines)
+        return in_lines([*lines, *self._acted()])
+
+    def _acted(self) -> list[str]:
+        """Return what is to be known of effects: a way may also come about by what happens after a change."""
+        return [] if self.status == "already" else [f"Note: {note.what}." for note in self.notes if note.where == "effects"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""
