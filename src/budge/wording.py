@@ -142,12 +142,18 @@ def shown(value: Any) -> str:
 
 
 def percent(share: float, digits: int = 1) -> str:
-    """Return a share in per cent, never rounded to nothing or all; a minus is a minus, not a hyphen."""
+    """Return a share in per cent, never rounded to nothing or all; a minus is a minus, not a hyphen.
+
+    Examples
+    --------
+    >>> percent(0.25), percent(1 / 30_000), percent(29_999 / 30_000), percent(0.999, 0)
+    ('25 %', '0.00333 %', '99.997 %', '99.9 %')
+    """
     if share != share:
         return "–"
     if share < 0:
         return f"−{percent(-share, digits)}"
     shown = f"{100 * share:.{digits}f}"
     if (float(shown) == 0 and share > 0) or (float(shown) == 100 and share < 1):
-        return f"{100 * share:.3g} %"
+        return f"{100 * share:.3g} %" if share < 0.5 else f"{100 - float(f'{100 * (1 - share):.1g}'):.10g} %"
     return f"{shown.rstrip('0').rstrip('.') if '.' in shown else shown} %"

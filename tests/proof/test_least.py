@@ -10,7 +10,7 @@ from proof_kit import ANSWER, Triple, judge, triples
 
 from budge import Feature, InteractionModel
 from budge.constraints import LinearConstraint
-from budge.proof import Additive, Column
+from budge.proof import Additive, Answer, Column
 from budge.proof.costs import Cost
 from budge.proof.goals import Condition
 from budge.proof.least import Plans
@@ -117,3 +117,57 @@ def test_a_real_column_stops_where_the_score_passes_the_bound() -> None:
     answer = Prover(structure, tied).least(np.zeros(2), goal, judge(structure, goal, strict=True), Cost.of({"a": 1.0, "b": 1.0}, tied))
     assert answer.plans[0].optimal
     assert answer.plans[0].point == pytest.approx([0.75, 1.75], abs=1e-8)
+
+
+class Rounding:
+    """A sum whose last bits hang on how many rows are asked about: one row alone is a little lower."""
+
+    classes_ = (0, 1)
+
+    def __init__(self, slope: float, cut: float, off: float):
+        self.slope, self.cut, self.off = slope, cut, off
+
+    def predict(self, X):
+        return (X["x"].to_numpy(dtype=float) * self.slope - self.cut - (self.off if len(X) == 1 else 0.0) >= 0).astype(int)
+
+
+class Summed(Rounding):
+    def structure(self, columns):
+        return Additive(tuple(columns), Answer("binary", (0, 1), strict=False), np.array([-self.cut]), {"x": np.array([self.slope])}, precision=1e-14)
+
+
+@pytest.mark.parametrize("made", [Rounding, Summed])
+def test_a_plan_does_not_lie_where_the_size_of_a_table_decides(made):
+    import pandas as pd
+
+    import budge
+
+    im = InteractionModel([Feature("x", "real", bounds=(0, 10))])
+    for k in range(1, 12):
+        model = made(k / 7, 3.0 + k / 3, 1e-15)
+        if model.cut / model.slope >= 10:
+            continue
+        found = budge.recourse(model, {"x": 0.5}, im, target=1)
+        assert found.status == "possible"
+        assert found.points["x"].iloc[0] == pytest.approx(model.cut / model.slope, rel=1e-7 if made is Summed else 1e-3)
+        assert model.predict(found.points).all()
+        assert model.predict(pd.concat([found.points] * 10)).all()
+
+
+def test_a_listed_plan_at_the_cut_gives_way_to_the_next_and_drift_is_still_an_error():
+    import budge
+
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9))])
+    found = budge.recourse(Rounding(1.0, 6.0, 1e-15), {"x": 2}, im, target=1)
+    assert found.actions.values.tolist() == [[1, "x", 2, 7]]
+    assert "how many rows" in str(found.notes[0])
+    assert not budge.recourse(Rounding(1.0, 6.0, 0.0), {"x": 2}, im, target=1).notes
+
+    calls = []
+
+    def drifts(X):
+        calls.append(len(X))
+        return (X["x"].to_numpy() >= (6 if sum(n > 5 for n in calls) < 2 and calls[-1] > 5 else 9)).astype(int)
+
+    with pytest.raises(budge.errors.ModelError, match="otherwise than at the start"):
+        budge.recourse(drifts, {"x": 2}, im, target=1)

@@ -176,3 +176,18 @@ def test_missing_answers_are_not_taken_for_draws_or_misses() -> None:
         assert case["needed"] == ""
         assert "makes no difference" not in case["caption"]
         assert "no point attains" not in case["caption"]
+
+
+def test_a_plan_tells_that_what_happens_afterwards_is_left_out() -> None:
+    from budge.datasets import Scorecard, lending, spec_path
+
+    data, im = lending(200), budge.InteractionModel.from_file(spec_path("lending"))
+    card = Scorecard.fit(data.X, data.y)
+    audit = budge.audit(card, data.X[:40], im, target=1, n=60)
+    plans = [case["plan"] for case in cases(audit, "model", {}, Wording()) if case["plan"]]
+    assert plans
+    assert all(plan["how"].endswith("; what happens to savings afterwards is left out") for plan in plans)
+    found = [audit.recourse(label) for label in audit.of_model("model").index]
+    stuck = next(plan for plan in found if plan.status == "impossible")
+    assert "what happens to savings afterwards is left out" in str(stuck)
+    assert "what happens to savings afterwards is left out" in stuck.letter()

@@ -174,3 +174,29 @@ def test_the_command_in_the_report_repeats_the_run(folder: Path, options: dict[s
     pd.testing.assert_frame_equal(again.table, audit.table, check_dtype=False)
     assert again.design.but(why_n="").to_dict() == audit.design.but(why_n="").to_dict()
     assert again.wording == audit.wording
+
+
+@pytest.mark.parametrize("label", [True, "1", "true", "yes", "lower", "score >= 1", "not x", 1, 1.0, -1, "a, b"])
+def test_the_label_in_the_command_is_read_as_the_same_label(label: Any) -> None:
+    from budge.models.reading import same_label
+    from budge.report.contents import _target
+    from budge.targets import Labels, parse_target
+
+    text = _target(Labels((label,)).to_dict())
+    if label == "a, b":  # commas separate labels on the shell
+        assert text is None
+        return
+    assert text is not None
+    (read,) = parse_target(text).values  # type: ignore[attr-defined]
+    assert same_label(read, label)
+
+
+def test_numbers_in_the_command_are_not_rounded() -> None:
+    import pandas as pd
+
+    import budge
+    from budge.report.contents import _command
+
+    im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 9))])
+    audit = budge.audit(lambda t: (t["x"] > 4).astype(int), pd.DataFrame({"x": [1, 2]}), im, target=1, threshold=0.12345678, alpha=0.0123456789)
+    assert "--threshold 0.12345678 --alpha 0.0123456789 " in _command(audit)

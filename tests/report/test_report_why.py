@@ -179,7 +179,7 @@ def test_draws_and_missing_answers_show_no_absence_of_a_way() -> None:
     drawn = reasons(audit, budge.ablate(approve, X, im, target=1, design=budge.Design(method="sample")))
     assert drawn["heading"].startswith("Relaxing one rule finds a way to the target (the output is 1) for 2 of the ")
     assert "without a hit" in drawn["heading"]
-    assert all("by the hits that were drawn" in text for row in drawn["rows"] for text in row["needs"])
+    assert all("by the hits that were found" in text for row in drawn["rows"] for text in row["needs"])
     model, checks = unanswered().context.predictors["model"], budge.Execution(check=False)
     lost = budge.ablate(model, X, im, target=1, design=budge.Design(max_unresolved=1.0), execution=checks)
     found = reasons(unanswered(), lost)
@@ -297,7 +297,7 @@ def test_names_are_escaped_and_labels_used() -> None:
     audit = budge.audit(lambda t: (t[evil] == 1).astype(int), X, im, target=1)
     assert evil in text_of(audit)
     assert evil not in render(audit)
-    assert "1 of 1 need the flag 0 → 1" in text_of(audit, nouns=Wording(feature_labels={evil: "the flag"}))
+    assert "1 of 1 needs the flag 0 → 1" in text_of(audit, nouns=Wording(feature_labels={evil: "the flag"}))
 
 
 def test_a_model_that_fails_on_relaxed_points_leaves_a_report() -> None:
@@ -324,3 +324,30 @@ def test_forged_needs_are_refused(forged: dict[str, Any]) -> None:
     assert ablation_from(record).needs
     with pytest.raises((InputError, ValueError)):
         ablation_from({**record, "needs": [{**record["needs"][0], **forged}]})
+
+
+def test_people_who_were_drawn_without_a_hit_are_not_said_to_have_no_way():
+    im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 99), max_increase=40), budge.Feature("y", "binary", actionable=False)])
+    X = pd.DataFrame({"x": [1, 2, 3], "y": [0, 0, 0]})
+    model = lambda t: (t["x"] > 200).astype(int)  # noqa: E731
+    for method, words in (("sample", "for any of the 3 people without a hit."), ("auto", "for any of the 3 people without a way.")):
+        audit = budge.audit(model, X, im, target=1, method=method, n=50)
+        heading = why(audit, "model", *ablated(audit, "model", False), Wording())["heading"]
+        assert words in heading, heading
+    one = budge.audit(model, X[:1], im, target=1, method="sample", n=50)
+    assert "the only person without a hit" in why(one, "model", *ablated(one, "model", False), Wording())["heading"]
+
+
+def test_hits_of_a_listed_set_with_missing_answers_are_not_said_to_be_drawn():
+    im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 9), max_increase=2), budge.Feature("y", "binary", actionable=False)])
+    X = pd.DataFrame({"x": [1, 2, 3], "y": [0, 0, 0]})
+
+    def model(t):
+        found = (t["x"].to_numpy() > 6).astype(object)
+        found[(t["x"] == 9).to_numpy()] = None
+        return [None if v is None else int(v) for v in found]
+
+    audit = budge.audit(model, X, im, design=budge.Design(target=1, max_unresolved=1.0))
+    told = why(audit, "model", *ablated(audit, "model", False), Wording())
+    needs = [text for row in told["rows"] for text in row["needs"]]
+    assert needs == ["3 of 3 need a higher x, by the hits that were found"]

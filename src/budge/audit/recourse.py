@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from budge.audit.ask import wavering
 from budge.audit.design import Design, designed, given
 from budge.audit.drift import Heard, HeardAsker, confirmed
 from budge.audit.failing import with_result
@@ -36,6 +37,8 @@ __all__ = ["Recourse", "in_full", "plans_of", "recourse"]
 
 DRAWS = 1000  # for models whose structure cannot be read, and as first candidates elsewhere
 STARTS = 5  # draws from which a plan is polished
+MOST_WAVERING = 10  # times that plans at the model's cut are left out and the search begins again
+WAVERING = "points at the cut of the model, whose answer hangs on how many rows it is asked about at once, are not taken for plans"
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Recourse:
     def _lines(self) -> list[str]:
         target = f"the output {self.info.get('target', '')}"
         if not len(self):
-            return [_without(self.status, self.reason, target)]
+            return [_without(self.status, self.reason, target), *self._acted()]
         which = "cheaper plans may exist" if not self.least[0] else "no cheaper plan exists" if self.optimal else "none is cheaper than the first"
         sure = f"{which}: {HOW[self.method]}" if self.least[0] else which
         plans = "1 plan" if len(self) == 1 else f"{len(self)} plans"
@@ -124,7 +127,7 @@ class Recourse:
                 "impossible": f"The decision about you is {now}. No change that is open to you would {make}. This is proved, not estimated.",
             }
             lines.append(said.get(self.status, f"The decision about you is {now}. No change was found that would {make}: {self.reason}."))
-            return in_lines(lines)
+            return in_lines([*lines, *self._acted()])
         lines.append(f"The decision about you is {now}. " + (f"This would {make}:" if words.target_name else f"It would be {wanted} if this changed:"))
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
@@ -133,8 +136,11 @@ class Recourse:
         checked = {"listed": "every possible change was checked", "proved": "it is proved that nothing less would do"}.get(self.method, "")
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]
-        lines += [f"Note: {note.what}." for note in self.notes if note.where == "effects"]
-        return in_lines(lines)
+        return in_lines([*lines, *self._acted()])
+
+    def _acted(self) -> list[str]:
+        """Return what is to be known of effects: a way may also come about by what happens after a change."""
+        return [] if self.status == "already" else [f"Note: {note.what}." for note in self.notes if note.where == "effects"]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record."""
@@ -256,6 +262,14 @@ def _acted(im: InteractionModel) -> tuple[InteractionModel, tuple[Problem, ...]]
     return im.without_effects(), (Problem("effects", what, severity="warning"),)
 
 
+class _WaveringError(Exception):
+    """Points that were plans, and whose answer hangs on how many rows the model is asked about at once."""
+
+    def __init__(self, points: FloatArray) -> None:
+        super().__init__()
+        self.points = points
+
+
 class _Search:
     """The search for one person's plans."""
 
@@ -274,10 +288,20 @@ class _Search:
         self.ranges = {f.name: (float(v), float(v) + 1.0) for f, v in zip(im.features, self.start)}
         self.given = cost
         self.cost = Cost.of(cost, im, self.ranges, decode=self._written)
+        self.unsure: set[bytes] = set()  # points at the model's cut, which are no plans
 
     def run(self) -> Recourse:
         """Return the plans; raise an error, with these attached, where the model answers otherwise at the end than it did."""
-        found = self._run()
+        for _ in range(MOST_WAVERING):
+            try:
+                found = self._run()
+                break
+            except _WaveringError as error:
+                self.unsure |= {point.tobytes() for point in error.points[:, self.moved] + 0.0}
+        else:
+            found = self._none("unresolved", "the points that attain the target lie at the model's cut, where rounding decides")
+        if self.unsure:
+            found = replace(found, notes=(*found.notes, Problem(self.name, WAVERING, got=f"{len(self.unsure):,} points", severity="warning")))
         found = replace(found, notes=(*found.notes, *self.ask.heard.unanswered(self.name)))
         confirmed(self.ask, self.made.predictors, self.source.starts(), self.made.before[self.name], True, found)
         return found
@@ -294,7 +318,8 @@ class _Search:
     def _listed(self) -> Recourse:
         chunk = next(iter(self.source.exact([0])))
         found = self.ask(chunk.rows, np.repeat(np.asarray([self.before]), len(chunk.rows)))
-        points, lost = self.source.values_of(chunk)[found.hit], int((~found.good).sum())
+        every, lost = self.source.values_of(chunk), int((~found.good).sum())
+        points = every[found.hit & self._sure(every)]
         places = cheapest(points, self.start, self.cost, self.k, groups=self._parts())
         if len(places):
             return self._found(points[places], "listed", [not lost] * len(places))
@@ -346,7 +371,7 @@ class _Search:
         cost = Cost.of(self.given, self.im, self.ranges, columns=list(place))
         ask = Question(settler, self.source, 0, self.ask, self.before)
         try:
-            plans = settler.prover.least(start, goal, ask, cost, self.k, best=list(known))
+            plans = settler.prover.least(start, goal, lambda points: ask(points) & self._sure(points[:, own]), cost, self.k, best=list(known))
         except UnansweredError:
             return None
         if plans.plans:
@@ -357,7 +382,8 @@ class _Search:
     def _hits(self) -> FloatArray:
         """Return the draws that attain the target."""
         chunks = list(self.source.draws([0], self.made.design.draws, self.made.design))
-        return np.concatenate([self.source.values_of(c)[self._attained(c)] for c in chunks])
+        found = np.concatenate([self.source.values_of(c)[self._attained(c)] for c in chunks])
+        return found[self._sure(found)]
 
     def _parts(self) -> list[list[int]]:
         """Return the columns of parts of several features."""
@@ -380,7 +406,13 @@ class _Search:
         return self.ask(chunk.rows, np.repeat(np.asarray([self.before]), len(chunk.rows))).hit
 
     def _good(self, points: FloatArray) -> BoolArray:
-        return self.ask(self._written(points), np.repeat(np.asarray([self.before]), len(points))).hit
+        return self.ask(self._written(points), np.repeat(np.asarray([self.before]), len(points))).hit & self._sure(points)
+
+    def _sure(self, points: FloatArray) -> BoolArray:
+        """Return which points are not known to lie at the model's cut."""
+        if not self.unsure:
+            return np.ones(len(points), dtype=bool)
+        return np.array([point.tobytes() not in self.unsure for point in points[:, self.moved] + 0.0], dtype=bool)
 
     def _written(self, points: FloatArray) -> pd.DataFrame:
         return self.source.written(np.zeros(len(points), dtype=np.intp), points[:, self.moved])
@@ -393,7 +425,10 @@ class _Search:
         again = self.ask.fresh()(self._written(points), np.repeat(np.asarray([self.before]), len(points)))
         after = again.outputs[0] if again.good[0] else None
         found = Recourse(self.source.frame, table, shown, tuple(least), "possible", method, "", self._info(after), self.notes, points)
-        if (again.good & ~again.hit).any():
+        others = np.flatnonzero(again.good & ~again.hit)
+        if len(others) and (unsure := points[others][wavering(self.ask, table.iloc[others], np.repeat(np.asarray([self.before]), len(others)))]).size:
+            raise _WaveringError(unsure)
+        if len(others):
             what = "the model answers otherwise than at the start: a plan that attained the target misses it when it is asked about again"
             raise with_result(ModelError(what, where=self.name, remedy="fix its seed and its version"), found)
         return found

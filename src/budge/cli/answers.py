@@ -30,8 +30,17 @@ _STYLES = {"none": "none", "nohit": "none", "below": "below", "above": "above"}
 
 
 def per_cent(part: int, whole: int) -> str:
-    """Return a share for a column: one decimal, always."""
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+    """Return a share for a column: one decimal, more only where that would be nothing or all.
+
+    Examples
+    --------
+    >>> per_cent(1, 4), per_cent(1, 30_000), per_cent(29_999, 30_000), per_cent(0, 3)
+    ('25.0 %', '0.00333 %', '99.997 %', '0.0 %')
+    """
+    if not whole:
+        return "–"
+    told = f"{100 * part / whole:.1f} %"
+    return percent(part / whole) if (told == "0.0 %" and part) or (told == "100.0 %" and part < whole) else told
 
 
 def show_answer(audit: Audit, model: str) -> Told:

@@ -32,6 +32,7 @@ Moved = frozenset[int]
 MOST_ASKED = 100  # candidates that the model may refuse before one plan is given up
 MOST_IDLE = 30  # points that do no more than an earlier plan, before the set of features that they move is given up
 EQUAL = 1e-9  # costs that differ by less, relative to the larger, are the same
+CLEAR = 1000.0  # times the rounding of scores: plans are told apart from the bound by so much, for within it the answer may hang on the size of a batch
 TOLERATED = 1e-7  # the same where the solver's tolerance on a row of real numbers decides
 
 
@@ -141,12 +142,18 @@ class _Search:
         free = [axis.column for axis in joint.terms.sloped if not axis.step]
         low, high = near.point, far
         if np.array_equal(np.delete(low, free), np.delete(high, free), equal_nan=True):
-            for _ in range(18):
-                shares = np.linspace(0.0, 1.0, 11)[1:]
-                points = low + shares[:, None] * (high - low)
-                points[-1] = high
-                at = int(np.argmax(self._good(points)))
-                low, high = (low if at == 0 else points[at - 1]), points[at]
+            rise = np.array([[float(c.weights @ slope) * (high - low)[axis.column] for axis, slope in zip(joint.terms.sloped, joint.terms.slopes)]
+                             for c in self.conditions]).sum(axis=1)  # fmt: skip
+            off = np.array([c.bound for c in self.conditions]) - floors
+            blur = float(np.max(off / np.maximum(np.abs(rise), off), initial=0.0))  # the share of the line within which rounding decides
+            begin, end = 0.0, 1.0
+            while end - begin > CLEAR * blur:
+                shares = begin + np.linspace(0.0, 1.0, 11)[1:-1] * (end - begin)
+                good = self._good(near.point + shares[:, None] * (far - near.point))
+                at = int(np.argmax(good)) if good.any() else len(shares)
+                begin, end = shares[at - 1] if at else begin, shares[at] if at < len(shares) else end
+            beyond = near.point + min(end + 2.0 * blur, 1.0) * (far - near.point)
+            high = beyond if end < 1.0 and self._good(beyond[None])[0] else far
         return high, proved and outcome.status == "optimal" and self._alike(near.point, high), ""
 
     def _alike(self, *points: FloatArray) -> bool:

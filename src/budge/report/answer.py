@@ -235,7 +235,8 @@ def _having(audit: Audit, model: str, nouns: Wording) -> str:
     others = ~has & ~rows.counts.is_law("none")
     side = (claims.verdict == "above") if design.claim == "above" else (claims.verdict == "below") | (claims.extreme == "none")
     harmed, many = int((side & others).sum()), int(others.sum())
-    rest = f" Of the other {many:,}, {harmed:,} {_have(harmed)} {claim_words(design)}." if many else ""
+    have = _have(harmed) if _known(audit.summary(model)) else f"{'was' if harmed == 1 else 'were'} found to have"
+    rest = f" Of the other {many:,}, {harmed:,} {have} {claim_words(design)}." if many else ""
     if len(rows.index) == 1:
         return f"They have {nouns.goal()} as they are."
     return f"{int(has.sum()):,} of these people {_have(int(has.sum()))} {nouns.goal()} as they are.{rest}"
@@ -253,7 +254,7 @@ def _how(found: Summary, judged: int, listed: int) -> str:
     if _known(found):
         proved = found.methods.get("proved", 0)
         if found.between_ends or found.unresolved:
-            return found.sentences()[2] if found.share is not None else ""
+            return found.sentences()[2] if found.share is not None and judged > 1 else ""
         if proved == judged:
             return "This is proved from the model's structure, over every point that these people can reach."
         some = f"{count(proved, 'person', 'people')} by proof, and for the others " if proved else ""

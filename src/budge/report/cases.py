@@ -41,7 +41,7 @@ def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, mov
     plan = [(nouns.feature(f), in_full(a), in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
         "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]), "say": _said(row),
-        "plan": {"moves": plan, "how": HOW[case.method]} if plan else None, "moves": [(nouns.feature(f), a, b) for f, a, b in moves],
+        "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": [(nouns.feature(f), a, b) for f, a, b in moves],
         "changed": [f for f, _, _ in moves], "proof": _proof(row), "table": None, "caption": "", "needed": "",
     }  # fmt: skip
     points = case.points
@@ -49,6 +49,12 @@ def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, mov
         return view
     made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]))
     return view if made is None else view | {"table": made.table, "caption": made.caption, "needed": made.needed}
+
+
+def _left_out(im: InteractionModel | None) -> str:
+    """Return what a plan leaves out: what happens after a change."""
+    acted = ", ".join(dict.fromkeys(shown(e.feature) for e in im.effects)) if im is not None else ""
+    return f"; what happens to {acted} afterwards is left out" if acted else ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from budge.audit.result import Audit
 from budge.audit.storage import moved_of
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
+from budge.models.reading import same_label
 from budge.report import figures, words
 from budge.report.answer import DRAWN, answer, marks_of
 from budge.report.cases import RULE, cases
@@ -20,6 +22,7 @@ from budge.report.people import breakable, columns_of, joined, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
 from budge.report.why import ablated, why
+from budge.targets import Labels, parse_target
 from budge.wording import Wording, shown
 
 __all__ = ["contents"]
@@ -215,14 +218,14 @@ def _command(audit: Audit) -> str:
         return ""
     models = [f"{name}=MODEL" for name in audit.models] if len(audit.models) > 1 else ["MODEL"]
     parts = ["budge", "audit", "SPEC.yaml", "PEOPLE.csv", *(part for name in models for part in ("--model", name)), "--target", target]
-    parts += ["--threshold", f"{design.threshold:g}", "--alpha", f"{design.alpha:g}", "--claim", design.claim, "-n", str(design.draws)]
+    parts += ["--threshold", _written(design.threshold), "--alpha", _written(design.alpha), "--claim", design.claim, "-n", str(design.draws)]
     parts += ["--sequential"] if design.sequential else []
-    parts += ["--margin", f"{design.margin:g}"] if design.sequential and design.margin is not None else []
+    parts += ["--margin", _written(design.margin)] if design.sequential and design.margin is not None else []
     parts += ["--seed", str(design.seed), "--method", design.method, "--on-invalid", design.on_invalid, "--population", chosen, "--adjust", design.adjust]
-    parts += ["--max-unresolved", f"{design.max_unresolved:g}"] if design.max_unresolved != 0.1 else []
+    parts += ["--max-unresolved", _written(design.max_unresolved)] if design.max_unresolved != 0.1 else []
     parts += ["--harm", design.harm] if design.harm else []
     parts += ["--prove"] if design.prove else []
-    parts += ["--prove-seconds", f"{design.prove_seconds:g}"] if design.prove and design.prove_seconds is not None else []
+    parts += ["--prove-seconds", _written(design.prove_seconds)] if design.prove and design.prove_seconds is not None else []
     parts += [part for column, _ in design.groups for part in ("--by", column)]
     words_ = audit.wording.to_dict()
     parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
@@ -233,9 +236,19 @@ def _command(audit: Audit) -> str:
 
 def _target(record: Mapping[str, Any]) -> str | None:
     """Return the target as the command line spells it, where it can."""
-    if record.get("kind") == "labels" and len(record["values"]) == 1:
-        return str(record["values"][0])
+    if record.get("kind") != "labels" or len(record["values"]) != 1:
+        return None
+    (label,) = record["values"]
+    for text in (str(label), json.dumps(label, ensure_ascii=False)):  # in quotes where a text alone would be read as something else
+        read = parse_target(text) if text.strip() else None
+        if isinstance(read, Labels) and len(read.values) == 1 and same_label(read.values[0], label):
+            return text
     return None
+
+
+def _written(value: float) -> str:
+    """Return a number so that it is read again as the same."""
+    return f"{value:g}" if float(f"{value:g}") == value else repr(float(value))
 
 
 def _code(audit: Audit) -> str:

@@ -130,17 +130,17 @@ def _rule(row: Mapping[str, Any], nouns: Wording, *, supposed: bool = False) -> 
 
 def _need(need: Need, nouns: Wording) -> str:
     """Return a statement about the hits of newly able people, in the direction of the change."""
-    whom, drawn = f"{need.people:,} of {need.able:,}", "" if need.listed else ", by the hits that were drawn"
-    names = [nouns.feature(name) for name in need.features]
+    whom, drawn = f"{need.people:,} of {need.able:,}", "" if need.listed else ", by the hits that were found"
+    names, verb = [nouns.feature(name) for name in need.features], "needs" if need.people == 1 else "need"
     if need.kind in ("higher", "lower"):
-        return f"{whom} need a {need.kind} {names[0]}{drawn}"
+        return f"{whom} {verb} a {need.kind} {names[0]}{drawn}"
     assert need.new is not None
     if len(names) > 1 and set(need.new) <= {0, 1}:  # dummies: those that are on
         to = ", ".join(name for name, value in zip(names, need.new) if value) or f"{', '.join(names)} off"
     else:
         old = need.old or [None] * len(names)
         to = ", ".join(f"{name} {'' if a is None else f'{shown(a)} '}→ {shown(b)}" for name, a, b in zip(names, old, need.new))
-    return f"{whom} need {to}{drawn}" if need.kind == "only" else f"{whom} have a way with {to}{drawn}"
+    return f"{whom} {verb} {to}{drawn}" if need.kind == "only" else f"{whom} have a way with {to}{drawn}"
 
 
 def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str) -> str:
@@ -151,5 +151,7 @@ def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: W
         whom = f"{seen:,} of the {missed:,} {nouns.people(missed)} without a hit"
         return f"Relaxing one rule finds a way to {target} for {whom}: {_rule(rows[0], nouns)}."
     if not none + missed:
-        return f"Nobody here is without a way to {target}; rules change how wide it is."
-    return f"No rule, relaxed alone, was found to give a way to {target} to any of the {none + missed:,} {nouns.people(none + missed)} without one."
+        return f"Nobody here is known to be without a way to {target}; rules change how wide it is."
+    without = f"without {' or '.join(word for word, many in (('a way', none), ('a hit', missed)) if many)}"
+    whom = f"the only person {without}" if none + missed == 1 else f"any of the {none + missed:,} {nouns.people(none + missed)} {without}"
+    return f"No rule, relaxed alone, was found to open a way to {target} for {whom}."
