@@ -344,3 +344,13 @@ def test_help_is_whole_at_every_width(width: int, capsys: pytest.CaptureFixture[
     assert titles == ["Arguments", "Question", "Data and model", "Draws", "Words", "Where and how", "Output", "Options"]
     assert "below|above" in audit
     assert "auto|exact|sample" in audit
+
+
+def test_intervals_of_groups_whose_shares_are_known_are_those_of_a_larger_population(capsys: pytest.CaptureFixture[str]) -> None:
+    im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 9), max_increase=2)])
+    X = pd.DataFrame({"x": [1, 2, 3, 8, 1, 7], "g": list("abcabc")})
+    words = "Intervals are for a population of which these people are a random sample."
+    for method in ("auto", "sample"):
+        audit = budge.audit(lambda t: (t["x"] > 8).astype(int), X, im, target=1, groups=["g"], method=method)
+        _show(audit, ["g"], None)
+        assert (words in " ".join(capsys.readouterr().out.split())) == (method == "auto")

@@ -191,3 +191,15 @@ def test_a_plan_tells_that_what_happens_afterwards_is_left_out() -> None:
     stuck = next(plan for plan in found if plan.status == "impossible")
     assert "what happens to savings afterwards is left out" in str(stuck)
     assert "what happens to savings afterwards is left out" in stuck.letter()
+
+
+def test_weighted_draws_are_not_counted_in_mixed_cells() -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 20), max_increase=6), Feature("b", "binary")])
+    X = pd.DataFrame({"x": np.arange(3, 9), "b": 0})
+    audit = budge.audit(
+        lambda t: (t["x"] + 3 * t["b"] > 10).astype(int), X, im, target=1, method="sample", n=60, proposal={"b": {"weights": {0: 1, 1: 9}}}
+    )
+    shown = [case for case in cases(audit, "model", {}, Wording()) if case["table"]]
+    told = [case["caption"] for case in shown if any(cell["text"].endswith("%") for line in case["table"] for cell in line)]
+    assert told
+    assert all("where they differ, their share by weight" in caption for caption in told)

@@ -285,3 +285,11 @@ def test_intervals_of_bars_are_those_of_the_claim_and_start_at_its_side() -> Non
             assert f"between {row['low']:.1%} and {row['high']:.1%}" in figure.about
         first = min((mark for mark in figure.marks if type(mark).__name__ == "Bar"), key=lambda mark: mark.x0)
         assert f"“{claim}”" in first.title
+
+
+def test_no_adjustment_is_told_where_nothing_is_tested() -> None:
+    im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 9))])
+    X = pd.DataFrame({"x": [1, 2, 3]})
+    for threshold in (0.0, 0.1):
+        audit = budge.audit(lambda t: (t["x"] > 4).astype(int), X, im, target=1, method="sample", n=50, threshold=threshold)
+        assert ("after the adjustment for many tests" in render(audit)) == (threshold > 0)

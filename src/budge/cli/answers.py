@@ -75,7 +75,8 @@ def show_groups(audit: Audit, model: str, groups: Sequence[str], told: Told) -> 
             Column("mean ρ", [figure(row["mean_rho"], 2) for row in rows], right=True, spare=3),
         ]  # fmt: skip
         show_columns(columns, more=sum(1 for row in made.rows if row["people"]) - len(rows))
-        say(f"  {made.sentence or made.heading}")
+        larger = " Intervals are for a population of which these people are a random sample." if made.exact and not made.sentence else ""
+        say(f"  {made.sentence or made.heading}{larger}")
 
 
 def _share(part: int, whole: int) -> str:

@@ -240,7 +240,8 @@ def _caption(
             return f"Whatever values these take, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
         return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
     mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
-    told = f"Number: {kind} in the cell that attain the target{', of all in the cell where they differ' if mixed else ''}."
+    differ = "; where they differ, their share by weight" if points.weights.min() != points.weights.max() else ", of all in the cell where they differ"
+    told = f"Number: {kind} in the cell that attain the target{differ if mixed else ''}."
     told = told if best is None else f"Number: the {best[0]} output in the cell."
     told += "" if listed or not points.exact else f" {len(points.hit):,} of the {points.points:,} points are in the table, chosen at random."
     told += "" if known or not listed else " Points without an answer are counted as if they did not."

@@ -149,7 +149,8 @@ def _findings(audit: Audit, name: str) -> dict[str, Any]:
     drawn = any(how in found.methods for how in ("sample", "sequential", "weighted"))
     return {
         "name": name, "people": found.people, "sentences": found.sentences(), "mean": found.mean_rho, "ends": found.mean_ends, "unresolved": found.unresolved,
-        "tested": drawn and audit.design.adjust != "none", "drawn": drawn, "adjusted": len(audit.people(claimed(audit)[0], adjusted=True, model=name)),
+        "tested": drawn and audit.design.adjust != "none" and audit.design.threshold > 0, "drawn": drawn,
+        "adjusted": len(audit.people(claimed(audit)[0], adjusted=True, model=name)),
         "describe": audit.info["models"].get(name, ""),
     }  # fmt: skip
 

@@ -54,6 +54,7 @@ class Shares:
     shares: list[GroupShare]
     gap: Gap | None
     table: pd.DataFrame
+    exact: bool  # the shares are known: intervals are those of a larger population
 
 
 def shares_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wording, found: Summary | None = None) -> Shares:
@@ -71,7 +72,7 @@ def shares_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wordin
     return Shares(
         column=name, words=words, heading=_heading(shares, gap, words, name, exact=exact, under=f"{model}: " if len(audit.models) > 1 else ""),
         sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact),
-        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, shares=shares, gap=gap, table=table,
+        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, shares=shares, gap=gap, table=table, exact=exact,
     )  # fmt: skip
 
 

@@ -81,22 +81,22 @@ def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: 
         return {"heading": "Which rule holds people back is not known here.", "missing": about, "rows": []} if about else None
     target = nouns.target(audit.info)
     rows = [{str(key): value for key, value in row.items()} for row in ablation.by_rule.astype(object).to_dict(orient="records")]
-    none, missed = _without(ablation)
+    none, missed, sure = _without(ablation)
     falls = sorted((row for row in rows[MOST_ROWS:] if row["gain"] < 0), key=lambda row: row["gain"])[:FALLS]
     needs = {name: [need for need in ablation.needs if need.relaxation == name] for name in ablation.relaxations}
     listed = [_row(row, none + missed, needs[row["relaxation"]], nouns) for row in (*rows[:MOST_ROWS], *falls)]
     return {
-        "heading": _heading(rows, none, missed, nouns, target), "missing": "", "rows": listed, "more": len(rows) - len(listed), "about": about,
+        "heading": _heading(rows, none, missed, nouns, target, sure=sure), "missing": "", "rows": listed, "more": len(rows) - len(listed), "about": about,
         "people": ablation.info["people"], "none": none, "missed": missed, "falls": sum(row["move"] == "down" for row in listed), "model": model,
     }  # fmt: skip
 
 
-def _without(ablation: Ablation) -> tuple[int, int]:
-    """Return how many people have no way, and how many were drawn without a hit."""
+def _without(ablation: Ablation) -> tuple[int, int, bool]:
+    """Return how many people have no way, how many were drawn without a hit, and whether all others are known to have a way."""
     first = ablation.table[ablation.table["relaxation"] == ablation.relaxations[0]]
     zero = first["before"] == 0
     known = first["method_before"].isin(("exact", "proved"))
-    return int((zero & known).sum()), int((zero & ~known).sum())
+    return int((zero & known).sum()), int((zero & ~known).sum()), bool(first["before"].notna().all())
 
 
 def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wording) -> dict[str, Any]:
@@ -143,7 +143,7 @@ def _need(need: Need, nouns: Wording) -> str:
     return f"{whom} {verb} {to}{drawn}" if need.kind == "only" else f"{whom} have a way with {to}{drawn}"
 
 
-def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str) -> str:
+def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str, *, sure: bool) -> str:
     able, seen = (int(rows[0][name]) if rows else 0 for name in ("newly_reachable", "seen_only_after"))
     if able:
         return f"Relaxing one rule would give a way to {able:,} of the {none:,} {nouns.people(none)} without one: {_rule(rows[0], nouns)}."
@@ -151,7 +151,7 @@ def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: W
         whom = f"{seen:,} of the {missed:,} {nouns.people(missed)} without a hit"
         return f"Relaxing one rule finds a way to {target} for {whom}: {_rule(rows[0], nouns)}."
     if not none + missed:
-        return f"Nobody here is known to be without a way to {target}; rules change how wide it is."
+        return f"Nobody here is {'' if sure else 'known to be '}without a way to {target}; rules change how wide it is."
     without = f"without {' or '.join(word for word, many in (('a way', none), ('a hit', missed)) if many)}"
     whom = f"the only person {without}" if none + missed == 1 else f"any of the {none + missed:,} {nouns.people(none + missed)} {without}"
     return f"No rule, relaxed alone, was found to open a way to {target} for {whom}."
