@@ -162,7 +162,8 @@ def told_proofs(table: Any, tally: Mapping[str, int], nouns: Wording, info: Mapp
     laws = sorted(set(table.loc[table["status"] == "impossible", "method"]))
     how = {"listed": "by listing every point", "proved": "from the model's structure"}
     by = " or ".join(how[law] for law in laws)
-    told = [f"{none:,} of {many:,} {nouns.people(many)} cannot reach {target}" + (f": impossible, proved {by}." if none else ".")]
+    whom = nouns.people(many) if info["population"] != "all" else "person" if many == 1 else "people"  # the user's noun may leave some of them out
+    told = [f"{none:,} of {many:,} {whom} cannot reach {target}" + (f": impossible, proved {by}." if none else ".")]
     told += [f"{can:,} can: {'this one has' if can == 1 else 'each has'} a point at which the model gives it."] if can else []
     told += [f"{every:,} cannot miss it (proved)."] if every else []
     told += [f"{open_:,} {'is' if open_ == 1 else 'are'} unresolved." if open_ else "None is unresolved."]
