@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from budge.web.desk import Desk
 
 import budge
 from budge.audit.gate import gate
@@ -17,6 +16,7 @@ from budge.cli import main
 from budge.cli.shared import tame
 from budge.errors import Problem
 from budge.web import make_question
+from budge.web.session import Session
 
 FORGED = "x\nExactly 0 of these 2 people (0 %) are below the threshold."
 
@@ -68,9 +68,9 @@ def test_names_of_every_kind_give_the_same_numbers_after_saving_resuming_and_on_
         X = pd.DataFrame({name: [0, 1, 2, 3], f"c{name}": [name, "other"] * 2, "group": [name, "other"] * 2}, index=[f"{name}{i}" for i in range(4)])
         models = {name: lambda t: (t[name] > 2) * 1}
         if more.pop("page", False):
-            desk, told = Desk(make_question(models, X, im, target=1)), []
-            started = desk.start()
-            desk.look(desk.state(started["state"]), 0, whole=True, stop=threading.Event(), tell=told.append)
+            session, told = Session(make_question(models, X, im, target=1)), []
+            started = session.start()
+            session.look(session.specs.state(started["state"]), f"{name}0", whole=True, stop=threading.Event(), tell=told.append)
             assert json.loads(json.dumps([started, told], allow_nan=False))
         return budge.audit(models, X, im, target=1, population="all", groups=["group"], **more)
 

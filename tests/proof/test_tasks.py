@@ -411,22 +411,24 @@ def test_rows_are_coded_together_and_those_that_cannot_be_are_left_out():
 
 
 def test_the_page_shows_the_least_change_or_the_proof(models):
-    from budge.web.person import person_record
+    from budge.web.person import Person
     from budge.web.question import make_question
 
     X, _ = people(60, 7)
     question = make_question(models["forest"], X, IM, target=1, design=budge.Design(method="sample", n=298))
     seen = set()
     for place in range(25):
-        told = person_record(question, IM, 0.1, place)["reach"]["models"]["model"]
+        person = Person(question, IM, 0.1, place)
         plan = budge.recourse(models["forest"], X.iloc[[place]], IM, target=1)
-        assert told["plan"]["status"] == plan.status
+        assert person.plan("model").status == plan.status
         seen.add(plan.status)
+        told = person.least("model")
         if plan.status == "possible":
-            assert told["plan"]["least"]
-            assert len(told["plan"]["moves"]) == plan.cost[0][0]
+            assert told is not None
+            assert told["proved"]
+            assert len(told["moves"]) == plan.cost[0][0]
         else:
-            assert not told["plan"]["moves"]
+            assert told is None
     assert seen == {"possible", "impossible", "already"}
 
 
