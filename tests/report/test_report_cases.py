@@ -203,3 +203,10 @@ def test_weighted_draws_are_not_counted_in_mixed_cells() -> None:
     told = [case["caption"] for case in shown if any(cell["text"].endswith("%") for line in case["table"] for cell in line)]
     assert told
     assert all("where they differ, their share by weight" in caption for caption in told)
+
+
+def test_almost_every_way_is_not_called_exactly_every_way() -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 2999))])
+    audit = budge.audit(lambda t: (t["x"] > 0).astype(int), pd.DataFrame({"x": [0]}), im, target=1)
+    (case,) = cases(audit, "model", {}, Wording())
+    assert case["say"] == "2,999 of 3,000 reachable points attain the target: ρ = 0.9997, exactly"

@@ -351,3 +351,12 @@ def test_hits_of_a_listed_set_with_missing_answers_are_not_said_to_be_drawn():
     told = why(audit, "model", *ablated(audit, "model", False), Wording())
     needs = [text for row in told["rows"] for text in row["needs"]]
     assert needs == ["3 of 3 need a higher x, by the hits that were found"]
+
+
+def test_people_who_could_not_even_stay_are_among_those_without_a_way():
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9), max_increase=2, max_decrease=0)], [constraints.LinearConstraint({"x": 1}, "<=", 5)])
+    X = pd.DataFrame({"x": [1, 2, 7, 8, 9]})
+    design = budge.Design(target=1, on_invalid="keep", population="all")
+    model = lambda t: (t["x"] > 7).astype(int)  # noqa: E731
+    audit, gone = budge.audit(model, X, im, design=design), budge.ablate(model, X, im, design=design)
+    assert reasons(audit, gone)["heading"].startswith("Relaxing one rule would give 3 of the 5 people without a way one")

@@ -37,7 +37,7 @@ BoolArray = npt.NDArray[np.bool_]
 TEXTS, NUMBERS = 64, 512  # rows of a table that are compared before and after a question: those of its texts, of its numbers
 AGAIN = 1000  # starts that are asked again at the end
 SIZES = (1, 2, 3, 4, 5, 8, 10, 16, 33)  # rows of tables in which a point is asked about whose answer may hang on the size of a table
-MOST_WAVERING = 50  # points that are asked about so
+MOST_WAVERING = 10  # points that are asked about so; more are taken for drift
 FEW = 8  # points of a block that are asked about again at its end
 
 

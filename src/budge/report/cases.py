@@ -110,13 +110,18 @@ def _said(row: Mapping[str, Any]) -> str:
     ends = f"between {number(row['low'])} and {number(row['high'])}"
     equal = ". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else ""
     if row["method"] == "proved":
-        known = number(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
+        known = _share(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
         return f"Responsiveness is {known}, proved from the model's structure over every reachable point{equal}"
     if row["method"] == "exact":
         told = f"{row['hits']:,} of {row['n']:,} reachable points {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ "
-        return told + (f"= {number(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
+        return told + (f"= {_share(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
     seen = f"{row['hits']:,} of {row['n']:,} draws {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ is "
     return seen + (f"about {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
+
+
+def _share(rho: float) -> str:
+    """Return responsiveness to three figures, more where that would be 1 and is not."""
+    return number(rho) if rho == 1 or number(rho) != "1" else f"{1 - float(f'{1 - rho:.1g}'):.15g}"
 
 
 def _proof(row: Mapping[str, Any]) -> str:

@@ -96,7 +96,8 @@ def _without(ablation: Ablation) -> tuple[int, int, bool]:
     first = ablation.table[ablation.table["relaxation"] == ablation.relaxations[0]]
     zero = first["before"] == 0
     known = first["method_before"].isin(("exact", "proved"))
-    return int((zero & known).sum()), int((zero & ~known).sum()), bool(first["before"].notna().all())
+    empty = (first["method_before"] == "none") & first["status"].isin(("ok", "fixed", "empty"))  # no action at all before: ablations count them, too
+    return int((zero & known | empty).sum()), int((zero & ~known).sum()), bool(first["before"].notna().all())
 
 
 def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wording) -> dict[str, Any]:
