@@ -285,3 +285,14 @@ def test_thirty_thousand_people_open_in_three_seconds(tmp_path: Path, open_page:
         page.click("#next")
         assert page.inner_text("#where") == "Page 2 of 300"
         quiet(page, path)
+
+
+def test_the_first_screen_states_what_to_do(whole: Path, open_page: Any) -> None:
+    with open_page(whole.as_uri(), viewport={"width": 1280, "height": 900}) as page:
+        steps = page.locator(".then a")
+        assert steps.count() == page.locator(".next li").count() > 0
+        for k in range(steps.count()):
+            box = steps.nth(k).bounding_box()
+            assert box is not None
+            assert box["y"] + box["height"] < 900
+            assert page.locator(str(steps.nth(k).get_attribute("href"))).count() == 1

@@ -359,4 +359,4 @@ def test_people_who_could_not_even_stay_are_among_those_without_a_way():
     design = budge.Design(target=1, on_invalid="keep", population="all")
     model = lambda t: (t["x"] > 7).astype(int)  # noqa: E731
     audit, gone = budge.audit(model, X, im, design=design), budge.ablate(model, X, im, design=design)
-    assert reasons(audit, gone)["heading"].startswith("Relaxing one rule would give 3 of the 5 people without a way one")
+    assert reasons(audit, gone)["heading"].startswith("Relaxing one rule would give a way to 3 of the 5 people without one")
