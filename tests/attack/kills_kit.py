@@ -14,6 +14,7 @@ import pandas as pd
 
 import budge
 from budge import Execution, Feature, InteractionModel
+from budge.audit.cases import chosen
 
 PEOPLE, BLOCK, DRAWS = 60, 3, 40
 STILL = [Feature("rate", "real", actionable=False), Feature("who", "integer", actionable=False)]
@@ -82,6 +83,14 @@ def work(kind: str, folder: Path, seconds: float = 0.004, url: str = "") -> str:
 
 def truth(kind: str, folder: Path) -> str:
     return str(budge.audit(Slow(), people(kind, folder), IM, **WISH, execution=Execution(check=False)).table.to_csv())
+
+
+def shown(kind: str, folder: Path) -> set[int]:
+    """Return the people whose points are asked about again when the run is saved: the few whom a report shows in full."""
+    if kind == "llm" or "streams" in kind:
+        return set()
+    found = budge.audit(Slow(), people(kind, folder), IM, **WISH, execution=Execution(check=False))
+    return set(chosen(found.rows["model"].counts, found.claims("model")).values())
 
 
 def asked(folder: Path, url: str) -> str:

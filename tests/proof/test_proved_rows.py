@@ -215,15 +215,16 @@ def test_the_command_of_a_report_repeats_proofs(tmp_path):
 
 
 def test_the_page_shows_a_counted_person():
-    from budge.web.person import person_record
+    from budge.web.person import Person
     from budge.web.question import make_question
 
     im, x = wide(top=4, kind="real")
     question = make_question(Card(4), x, im, target=1, design=COUNTED)
-    record = person_record(question, im, 0.1, 0)
+    person = Person(question, im, 0.1, 0)
+    record = person.record("model")
     assert record["status"] == "ok"
     assert record["models"]["model"]["method"] == "proved"
-    assert record["reach"]["points"] == COUNTED.draws
+    assert len(person.values) == COUNTED.draws
 
 
 def test_stress_tests_refuse_proofs_that_they_do_not_use():
