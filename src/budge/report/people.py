@@ -30,7 +30,7 @@ def number(value: Any) -> str:
     >>> number(0.03125), number(-0.5), number(0.000012), number(1234)
     ('0.0313', '−0.5', '1.2e-5', '1,234')
     """
-    if value is None or value != value:
+    if value is None or value is pd.NA or value != value:
         return "–"
     v = float(f"{float(value):.6g}") if not float(value).is_integer() else float(value)  # what the file holds
     sign, v = "−" if v < 0 else "", abs(v)
