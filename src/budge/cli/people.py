@@ -158,7 +158,7 @@ def _scores(predictor: Predictor, target: Target) -> _Scores | None:
 def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float] | None:
     """Return those whose best output comes closest to the target, these outputs and where the target begins; None where outputs are no scores.
 
-    Everybody's points are asked about once more; nobody's where that would be too many.
+    The points of all of them are asked about once more, unless there would be too many.
     """
     audit = some.audit
     if audit.context is None or not isinstance(audit.context.source, TableSource) or isinstance(audit, StreamedAudit):
