@@ -25,7 +25,8 @@ FENCE = re.compile(r"^(?P<indent>[ ]*)(?P<fence>`{3,})python[^\S\n]*\n(?P<body>.
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 #: Import names of the optional packages: absent ones skip, any other missing module is a failure.
 OPTIONAL = {"sklearn", "skops", "xgboost", "lightgbm", "onnxruntime", "skl2onnx", "onnx", "torch", "pyarrow", "polars"}
-OPTIONAL |= {"matplotlib", "statsmodels", "inspect_ai", "openai", "starlette", "uvicorn", "dask", "ray", "catboost", "pooch"}
+OPTIONAL |= {"matplotlib", "statsmodels", "inspect_ai", "openai", "starlette", "uvicorn", "dask", "ray", "catboost", "pooch", "sqlalchemy", "openpyxl"}
+OPTIONAL |= {"mlflow"}
 
 
 def blocks(text: str) -> list[tuple[int, str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -36,9 +37,9 @@ def test_the_line_moves_every_second_also_while_nothing_arrives() -> None:
     line = shown._Line(pace, written.append, lambda: 80)
     for k in range(8):
         if k == 3:
-            line.see(100, 1000)
+            pace.see(100, 1000)
         if k == 5:
-            line.see(300, 1000)
+            pace.see(300, 1000)
         clock.now += 1
         line.look()
         assert len(written) == k + 1, "a second in which nothing moved"
@@ -165,27 +166,81 @@ def test_python_shows_a_line_on_a_terminal_by_default_and_nothing_elsewhere(monk
     assert stream.getvalue() == ""
 
 
-def test_a_notebook_shows_one_line_that_goes_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    displays = pytest.importorskip("IPython.display", reason="notebooks need IPython")
-    told: list[str] = []
+CELL = """
+import time
+from pathlib import Path
+import budge, budge.progress
+from budge.datasets import lending, spec_path
+from budge.datasets.scorecard import Scorecard
 
-    class Handle:
-        def update(self, data: dict[str, str], raw: bool) -> None:
-            told.append(data["text/plain"])
+gate, past = Path({gate!r}), lending(n=300, seed=0)
+card = Scorecard.fit(past.X, past.y)
 
-    def display(data: dict[str, str], raw: bool, display_id: bool) -> Handle:
-        told.append(data["text/plain"])
-        return Handle()
+def waiting(table):
+    while not gate.exists():
+        time.sleep(0.02)
+    return card.predict(table)
 
-    monkeypatch.setattr(displays, "display", display)
-    monkeypatch.setattr(shown, "_notebook", lambda: True)
-    monkeypatch.setattr(shown, "MOMENT", 0.0)
-    with watched(None, "people") as note:
-        note(1, 4)
-        note(2, 4)
-    assert "1 of 4" in told[0]
-    assert "2 of 4" in told[1]
-    assert told[-1] == ""
+def audited(n_jobs):
+    im = budge.InteractionModel.from_file(spec_path("lending"))
+    print("rows", len(budge.audit(waiting, lending(n=60, seed=1).X, im, target=1, population="all", n_jobs=n_jobs).table))
+
+def watched():
+    with budge.progress.watched(None, "people") as note:
+        note(3, 10)
+        waiting(lending(n=5, seed=1).X)
+    print("rows", 10)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Any]:
+    pytest.importorskip("ipykernel", reason="a notebook's kernel needs ipykernel")
+    from jupyter_client.manager import start_new_kernel
+
+    manager, client = start_new_kernel(kernel_name="python3")
+    try:
+        yield client
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize(("call", "contains"), [("audited(1)", "people"), ("audited(2)", "people"), ("watched()", "3 of 10")])
+def test_a_notebook_shows_one_line_that_moves_while_a_model_takes_its_time(call: str, contains: str, kernel: Any, tmp_path: Path) -> None:
+    """The model answers only after the line has changed three times: a line that does not move ends in a time-out."""
+    gate, texts, shown_once, printed = tmp_path / "gate", list[str](), 0, ""
+    request = kernel.execute(CELL.format(gate=str(gate)) + call)
+    while True:
+        message = kernel.get_iopub_msg(timeout=120)
+        kind, content = message["msg_type"], message["content"]
+        assert kind != "error", content
+        if kind in ("display_data", "update_display_data"):
+            shown_once += kind == "display_data"
+            texts.append(content["data"]["text/plain"])
+            if len(set(texts)) >= 3:
+                gate.touch()
+        elif kind == "stream":
+            printed += content["text"]
+        elif kind == "status" and content["execution_state"] == "idle" and message["parent_header"].get("msg_id") == request:
+            break
+    assert shown_once == 1
+    assert all(contains in text for text in texts[:-1])
+    assert texts[-1] == ""
+    assert "rows" in printed
+
+
+def test_short_work_shows_nothing_in_a_notebook(kernel: Any, tmp_path: Path) -> None:
+    (tmp_path / "gate").touch()
+    request = kernel.execute(CELL.format(gate=str(tmp_path / "gate")) + "watched()")
+    seen = list[str]()
+    while True:
+        message = kernel.get_iopub_msg(timeout=120)
+        seen.append(message["msg_type"])
+        if seen[-1] == "status" and message["content"]["execution_state"] == "idle" and message["parent_header"].get("msg_id") == request:
+            break
+    assert "display_data" not in seen
+    assert "stream" in seen
 
 
 def test_stages_make_up_the_whole() -> None:

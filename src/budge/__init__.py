@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from budge.features import Feature
     from budge.interaction import InteractionModel
     from budge.stress import ablate, sensitivity
+    from budge.tables import read_table
     from budge.wording import Wording
 
 __version__ = "0.1.0.dev0"
@@ -51,6 +52,7 @@ __all__ = [
     "plan",
     "proof",
     "prove",
+    "read_table",
     "recourse",
     "report",
     "sensitivity",
@@ -82,6 +84,7 @@ _HOMES = {
     "Latent": "budge.effects",
     "Feature": "budge.features",
     "InteractionModel": "budge.interaction",
+    "read_table": "budge.tables",
     "Wording": "budge.wording",
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",

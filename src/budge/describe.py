@@ -25,11 +25,6 @@ __all__ = ["Description"]
 MOST_LISTED = 12  # constraints of one feature: the widest cell is the width of its column
 _SIGNS = {"increase": "+", "decrease": "−", None: ""}
 _HEADER = ("Name", "Type", "LB", "UB", "Actionable", "Sign", "Joint constraints", "Part")
-_LATEX = {
-    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
-    "−": r"$-$", "≤": r"$\leq$", "≥": r"$\geq$", "·": r"$\cdot$", "→": r"$\rightarrow$", "∞": r"$\infty$",
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -140,20 +135,22 @@ class Description:
 
     def to_latex(self) -> str:
         """The table as LaTeX (booktabs), with the numbered constraints below it."""
+        from budge.table_files import latex  # which loads pandas
+
         lines = [
             r"\begin{tabular}{llrrcccl}",
             r"\toprule",
             " & ".join(rf"\textbf{{{cell}}}" for cell in _HEADER) + r" \\",
             r"\midrule",
         ]
-        lines += [" & ".join(_latex(cell) for cell in row) + r" \\" for row in self.rows]
+        lines += [" & ".join(latex(cell) for cell in row) + r" \\" for row in self.rows]
         lines += [r"\bottomrule", r"\end{tabular}"]
         for head, sentences in self.lists():
             lines += [
                 "",
                 rf"\paragraph{{{head}}}",
                 r"\begin{enumerate}",
-                *(rf"  \item {_latex(s)}" for s in sentences),
+                *(rf"  \item {latex(s)}" for s in sentences),
                 r"\end{enumerate}",
             ]
         return "\n".join(lines) + "\n"
@@ -177,15 +174,11 @@ def _own(f: Feature) -> tuple[str, str, str, str, str, str]:
 def _number(value: Any) -> str:
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
-    return f"{int(value)}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.10g}"
+    return f"{int(value):,}" if float(value).is_integer() and abs(value) < 1e15 else f"{value:.10g}"
 
 
 def _count(n: int, noun: str) -> str:
     return f"{n or 'no'} {noun}{'' if n == 1 else 's'}"
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in printable(text))
 
 
 def _listed(numbers: Sequence[int]) -> str:

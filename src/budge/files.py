@@ -11,18 +11,28 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter
+from itertools import islice
 from pathlib import Path
 
-from budge.errors import BudgeError, OutputExistsError, StorageError
+from budge.errors import BudgeError, OutputExistsError, StorageError, nearest
 
 try:
     import fcntl
 except ImportError:  # Windows, where a file that another process writes cannot be replaced
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["make_folder", "part_of", "remove", "sync", "whole_file", "write_whole"]
+__all__ = ["make_folder", "near_file", "part_of", "remove", "sync", "whole_file", "write_whole"]
 
 ROOM = "make room, or choose another folder"
+
+
+def near_file(path: Path) -> str:
+    """Return a remedy for a file that is missing: the nearest name in its folder where one is near; nothing else is listed."""
+    try:
+        hint = nearest(path.name, [entry.name for entry in islice(path.parent.iterdir(), 1000)])
+    except (OSError, ValueError):
+        return "check the path"
+    return hint if hint.startswith("did you mean") else "check the path"
 
 
 def part_of(path: Path) -> Path:

@@ -6,50 +6,28 @@ numbers once (all problems at once, each with its row and column), and points ar
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.errors import DataError, MissingDependencyError, Problem, nearest
+from budge.errors import DataError, Problem, nearest
 from budge.features import LARGEST_WHOLE, Feature
-from budge.footers import footer_of, groups_of
 from budge.origins import from_native, keep_origin
-from budge.stored import open_regular
 
-__all__ = ["Coding", "check_labels", "level_key", "one_row", "read_parquet", "table"]
+__all__ = ["Coding", "check_labels", "level_key", "one_row", "table"]
 
 FloatArray = npt.NDArray[np.float64]
-MOST_VALUES, VALUES_A_BYTE = 100_000_000, 1000  # of a Parquet file: equal values are written once with their number
 
 
 @cache
 def _keep_memory() -> None:
     """Make and free one large array: from then on glibc keeps memory of this size for the next table, where it returned it to the system."""
     np.empty(31 << 20, dtype=np.uint8)
-
-
-def read_parquet(path: Path) -> pd.DataFrame:
-    """Return the table of a Parquet file; what it states of itself is compared with its size before it is read."""
-    with open_regular(path, sys.maxsize, remedy="look at its name and folder", follow=True) as file:
-        try:
-            import pyarrow  # noqa: F401
-        except ImportError as error:
-            raise MissingDependencyError("Parquet needs pyarrow", where=str(path), remedy="pip install 'budge[parquet]'") from error
-        try:
-            values, size = sum(column.values for group in groups_of(footer_of(file)) for column in group.columns), file.seek(0, 2)
-            if values > max(MOST_VALUES, VALUES_A_BYTE * size):
-                raise ValueError(f"it states {values:,} values in {size:,} bytes")
-            file.seek(0)
-            return pd.read_parquet(file)
-        except Exception as error:  # pyarrow raises errors of any type for a damaged file
-            raise DataError(f"cannot be read: {error}", where=str(path)) from error
 
 
 def table(X: Any) -> pd.DataFrame:

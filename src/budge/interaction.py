@@ -27,7 +27,10 @@ from budge.parts import Part, partition
 from budge.soundness import model_problems
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from budge.describe import Description
+    from budge.from_others import AlibiExplainer, DiceData, ReachmlActionSet
     from budge.reach import ReachableSample, ReachableSet, SampleBlock
     from budge.report.figures import Figure
 
@@ -55,6 +58,8 @@ class InteractionModel:
     measure
         ``configuration`` (default): discrete configurations equally likely, then the continuous coordinates uniformly
         over what is left open. ``volume``: uniform over the whole feasible set by volume (plain rejection).
+    draft
+        Whether it was suggested from data and nobody has confirmed it; a warning states so wherever it is used.
 
     Examples
     --------
@@ -78,6 +83,7 @@ class InteractionModel:
     latent: tuple[Latent, ...] = ()
     name: str = ""
     measure: Literal["configuration", "volume"] = "configuration"
+    draft: bool = False
 
     def __init__(
         self,
@@ -88,6 +94,7 @@ class InteractionModel:
         *,
         name: str = "",
         measure: Literal["configuration", "volume"] = "configuration",
+        draft: bool = False,
     ) -> None:
         if isinstance(features, Mapping):
             from budge.spec import features_from
@@ -114,7 +121,10 @@ class InteractionModel:
         set_field(self, "latent", tuple(latent))
         set_field(self, "name", name)
         set_field(self, "measure", measure)
-        set_field(self, "warnings", tuple(p for p in found if p.severity == "warning"))
+        set_field(self, "draft", draft)
+        remedy = "go through its features, then take out `draft: true`, or in Python call im.confirmed()"
+        warned = [Problem("draft", "the interaction model is a draft that nobody has confirmed", remedy=remedy, severity="warning")]
+        set_field(self, "warnings", (*(warned if draft else ()), *(p for p in found if p.severity == "warning")))
 
     warnings: tuple[Problem, ...] = ()  #: what is odd but allowed: idle conditions, twins
 
@@ -136,10 +146,48 @@ class InteractionModel:
 
     @classmethod
     def from_frame(cls, X: Any, **options: Any) -> InteractionModel:
-        """A first model from data: types and bounds as suggested, every feature free, no joint constraint but encodings."""
+        """Return a first model from data, a draft: types, bounds and traits as suggested, no joint constraint but encodings and dependencies."""
         from budge.spec import suggest
 
         return suggest(X, **options).model()
+
+    # -- moving over ----------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_reachml(cls, action_set: ReachmlActionSet, *, name: str = "") -> InteractionModel:
+        """Return the model of a `reachml.ActionSet`, with the meaning that its constraints have there.
+
+        A `MutabilitySwitch` forces a change unless ``force_change_when_off=False``, and an `IfThenConstraint` is about actions; budge's
+        own defaults are ``otherwise="free"`` and the value reached. What has no mapping is an error, all problems at once.
+        """
+        from budge.from_others import from_reachml
+
+        return from_reachml(action_set, name=name)
+
+    @classmethod
+    def from_dice(
+        cls, data: DiceData, features_to_vary: Literal["all"] | Sequence[str] = "all", permitted_range: Mapping[str, Sequence[Any]] | None = None,
+        *, name: str = "",
+    ) -> InteractionModel:  # fmt: skip
+        """Return the model of what DiCE may change: `data` is what ``dice_ml.Data(...)`` returns, the rest as in ``generate_counterfactuals``.
+
+        Numbers move within the permitted range, categories to the permitted levels; categories are texts, as DiCE makes them. No feature
+        depends on another, since DiCE declares no joint constraints: add those with `with_constraint`.
+        """
+        from budge.from_others import from_dice
+
+        return from_dice(data, features_to_vary, permitted_range, name=name)
+
+    @classmethod
+    def from_alibi(cls, explainer: AlibiExplainer | Mapping[str, Any], X: pd.DataFrame | npt.ArrayLike, *, name: str = "") -> InteractionModel:
+        """Return the model of an alibi `CounterfactualRLTabular`, or of a mapping with what it is built of.
+
+        Read are ``feature_names``, ``category_map``, ``immutable_features`` and ``ranges``; `X` holds the training data, since ranges are shares
+        of what it spans. Categories are their codes, as in alibi's tables. Explainers that state nothing of what people can change are refused.
+        """
+        from budge.from_others import from_alibi
+
+        return from_alibi(explainer, X, name=name)
 
     def to_spec(self) -> dict[str, Any]:
         """The mapping that a spec file holds; `from_spec` gives the same model back."""
@@ -148,6 +196,8 @@ class InteractionModel:
             spec["name"] = self.name
         if self.measure != "configuration":
             spec["measure"] = self.measure
+        if self.draft:
+            spec["draft"] = True
         spec["features"] = {f.name: f.to_spec() for f in self.features}
         if self.constraints:
             spec["constraints"] = [c.to_spec() for c in self.constraints]
@@ -404,9 +454,13 @@ class InteractionModel:
     def _but(self, **changes: Any) -> InteractionModel:
         fields: dict[str, Any] = {
             "features": self.features, "constraints": self.constraints, "effects": self.effects, "latent": self.latent,
-            "name": self.name, "measure": self.measure,
+            "name": self.name, "measure": self.measure, "draft": self.draft,
         }  # fmt: skip
         return InteractionModel(**{**fields, **changes})
+
+    def confirmed(self) -> InteractionModel:
+        """Return the model without the mark of a draft."""
+        return self._but(draft=False)
 
     def with_measure(self, measure: Literal["configuration", "volume"]) -> InteractionModel:
         """The same action set, drawn under another measure."""

@@ -25,10 +25,14 @@ from budge.errors import Problem, TooLargeError
 from budge.expressions.tolerance import equal, is_whole_number, less_equal, round_down, round_up
 from budge.features import Feature
 
-__all__ = ["Part", "link_order", "partition"]
+__all__ = ["PART_CONDITIONS", "PART_NAMES", "PART_RULES", "PART_SHARED", "Part", "link_order", "partition"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+PART_RULES = 2000  #: constraints and linkages that couple one part
+PART_NAMES = 4000  #: features that these name, all together
+PART_SHARED = 800  #: of these, names in constraints of more than three features, each time but its first
+PART_CONDITIONS = 500  #: constraints over continuous features of one part that are no plain rows: conditions, functions, products
 MOST_GUESSES = 4096  # own actions that may be tried for one change
 
 
@@ -48,7 +52,7 @@ class Part:
     def __post_init__(self) -> None:
         object.__setattr__(self, "links", dict(self.links or {}))
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The features' names."""
         return tuple(f.name for f in self.features)
@@ -71,6 +75,22 @@ class Part:
             for link in links:
                 seen[id(link)] = link
         return tuple(seen.values())
+
+    def too_large(self) -> list[Problem]:
+        """Return a problem for each limit that the part passes: what couples more is neither drawn nor proved in a time that can be stated."""
+        rules = [*self.constraints, *self.linkages]
+        wide = [name for c in rules if len(c.scope) > 3 for name in c.scope]
+        counts = (
+            ("constraints", PART_RULES, len(rules)),
+            ("names in its constraints", PART_NAMES, sum(len(c.scope) for c in rules)),
+            ("names in its constraints of more than three features that another one of them names, too", PART_SHARED, len(wide) - len(set(wide))),
+        )
+        shown = ", ".join(self.names[:3]) + (f" and {len(self.names) - 3:,} more" if len(self.names) > 3 else "")
+        return [
+            Problem("constraints", f"a part, here {shown}, has at most {most:,} {what}", got, "couple fewer features, or drop constraints that others imply")
+            for what, most, got in counts
+            if got > most
+        ]
 
     @cached_property
     def order(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How far the work is: a line that moves every half second on a terminal, in a notebook as the work goes on, lines now and then elsewhere.
+"""How far the work is: a line that moves every half second on a terminal and in a notebook, lines now and then elsewhere.
 
 Results never depend on it. In Python a line is shown by default where somebody can see it move, and nothing is written into pipes and files.
 """
@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import wraps
 from typing import IO, Any, ParamSpec, TypeVar
 
@@ -35,7 +35,7 @@ class Portion:
     A slow model is asked about fewer rows at a time, unless that costs time: some take as long for few rows as for many.
     """
 
-    FIRST, FEWEST, STEP, SURCHARGE = 8_000, 200, 8, 0.2
+    FIRST, FEWEST, STEP, SURCHARGE = 1_000, 200, 8, 0.2
 
     def __init__(self, most: int, clock: Callable[[], float] = time.perf_counter, *, steady: bool = False) -> None:
         self.most, self.clock, self.steady = most, clock, steady  # `steady`: as many as can be, where borders of portions show in what is written
@@ -118,82 +118,73 @@ def _time(seconds: float) -> str:
 
 
 class _Line:
-    """One line that is written over again and again, by the work and by a thread of its own, so that it moves while a model thinks."""
+    """One line that is shown anew by a thread of its own, so that it moves while a model takes its time."""
 
-    def __init__(self, pace: Pace, write: Callable[[str], None], width: Callable[[], int]) -> None:
-        self.pace, self.write, self.width = pace, write, width
-        self.lock, self.ended, self.seen = threading.Lock(), threading.Event(), ""
-
-    def see(self, done: int, total: int) -> None:
-        """Take note of how much is done."""
-        self.pace.see(done, total)
+    def __init__(self, pace: Pace, show: Callable[[str], None], width: Callable[[], int]) -> None:
+        self.pace, self.show, self.width, self.seen = pace, show, width, ""
 
     def look(self) -> None:
-        """Write the line if it has changed; nothing in the first moment, so that short work shows nothing."""
-        with self.lock:
-            text = self.pace.line(self.width() - 1) if self.pace.clock() - self.pace.opened >= MOMENT else ""
-            if text != self.seen:
-                self.write("\r" + text + " " * (len(self.seen) - len(text)))
-                self.seen = text
+        """Show the line if it has changed; nothing in the first moment, so that short work shows nothing."""
+        self._show(self.pace.line(self.width()) if self.pace.clock() - self.pace.opened >= MOMENT else "")
 
     def clear(self) -> None:
         """Leave an empty line behind."""
-        with self.lock:
-            if self.seen:
-                self.write("\r" + " " * len(self.seen) + "\r")
-                self.seen = ""
+        self._show("")
+
+    def _show(self, text: str) -> None:
+        if text != self.seen:
+            self.show(text)
+            self.seen = text
 
 
 @contextmanager
-def _moving(pace: Pace, stream: IO[str]) -> Iterator[Progress]:
-    """Yield what notes progress in a line on a terminal."""
-
-    def write(text: str) -> None:
-        with suppress(OSError, ValueError):  # a terminal that is gone
-            stream.write(text)
-            stream.flush()
-
-    line = _Line(pace, write, lambda: _columns(stream))
+def _moving(what: str, show: Callable[[str], None], width: Callable[[], int]) -> Iterator[Progress]:
+    """Yield what notes progress in a line that moves every half second; it is gone when the work is done."""
+    line, ended = _Line(Pace(what), show, width), threading.Event()
 
     def tick() -> None:
-        while not line.ended.wait(MOMENT):
+        while not ended.wait(MOMENT):
             line.look()
 
     thread = threading.Thread(target=tick, daemon=True)
     thread.start()
     try:
-        yield line.see
+        yield line.pace.see
     finally:
-        line.ended.set()
+        ended.set()
         thread.join()
         line.clear()
 
 
-@contextmanager
-def _in_notebook(pace: Pace) -> Iterator[Progress]:
-    """Yield what notes progress below a cell; the text goes when the work is done."""
+def _on_terminal(what: str, stream: IO[str]) -> AbstractContextManager[Progress]:
+    """Return a line that is written over again and again."""
+    before = ""
+
+    def show(text: str) -> None:
+        nonlocal before
+        with suppress(OSError, ValueError):  # a terminal that is gone
+            stream.write("\r" + text.ljust(len(before)) + ("" if text else "\r"))
+            stream.flush()
+        before = text
+
+    return _moving(what, show, lambda: _columns(stream) - 1)
+
+
+def _in_notebook(what: str) -> AbstractContextManager[Progress]:
+    """Return a line below the cell."""
     from IPython import display as displays  # type: ignore[import-not-found, unused-ignore]
 
     display: Any = displays.display
     shown: Any = None
-    last = pace.clock()
 
-    def update(done: int, total: int) -> None:
-        nonlocal shown, last
-        pace.see(done, total)
-        if pace.clock() - last < MOMENT:
-            return
-        last, text = pace.clock(), {"text/plain": pace.line(100)}
+    def show(text: str) -> None:
+        nonlocal shown
         if shown is None:
-            shown = display(text, raw=True, display_id=True)
+            shown = display({"text/plain": text}, raw=True, display_id=True)
         else:
-            shown.update(text, raw=True)
+            shown.update({"text/plain": text}, raw=True)
 
-    try:
-        yield update
-    finally:
-        if shown is not None:
-            shown.update({"text/plain": ""}, raw=True)
+    return _moving(what, show, lambda: 100)
 
 
 def _lines(pace: Pace, stream: IO[str]) -> Progress:
@@ -235,7 +226,7 @@ def bar(what: str, *, quiet: bool = False) -> Iterator[Progress | None]:
     if quiet:
         yield None
     elif _terminal(sys.stderr):
-        with _moving(Pace(what), sys.stderr) as update:
+        with _on_terminal(what, sys.stderr) as update:
             yield update
     else:
         yield _lines(Pace(what), sys.stderr)
@@ -256,10 +247,10 @@ def watched(progress: Progress | bool | None, what: str) -> Iterator[Progress]:
     elif progress is False or (progress is None and not _by_default):
         yield lambda done, total: None
     elif _notebook():
-        with _in_notebook(Pace(what)) as update:
+        with _in_notebook(what) as update:
             yield update
     elif _terminal(sys.stderr):
-        with _moving(Pace(what), sys.stderr) as update:
+        with _on_terminal(what, sys.stderr) as update:
             yield update
     else:
         yield _lines(Pace(what), sys.stderr) if progress else (lambda done, total: None)

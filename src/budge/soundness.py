@@ -60,7 +60,8 @@ def _together(
     found: list[Problem] = []
     labels: dict[str, int] = {}
     seen: dict[str, int] = {}
-    for i, constraint in enumerate(constraints):
+    bound = [c.bind(by_name) for c in constraints]
+    for i, constraint in enumerate(bound):
         if constraint.name:
             if constraint.name in labels:
                 found.append(
@@ -77,7 +78,7 @@ def _together(
             what = f"says the same as constraint {seen[key]}"
             found.append(Problem(f"constraints[{i}].{constraint.kind}", what, constraint.label, "drop one", severity="warning"))
         seen.setdefault(key, i)
-        found += _idle(constraint, i, by_name)
+        found += _idle(constraint, i)
     linkages = [c for c in constraints if isinstance(c, DirectionalLinkage)]
     circle = link_cycle(linkages)
     if circle:
@@ -94,9 +95,8 @@ def _together(
                         "use one policy for a target",
                     )
                 )
-    bound = [c.bind(by_name) for c in constraints]
     for part in partition(features, bound, effects, latent):
-        found += _untold(part)
+        found += part.too_large() or _untold(part)
     return found
 
 
@@ -114,10 +114,9 @@ def _untold(part: Part) -> list[Problem]:
     ]
 
 
-def _idle(constraint: Constraint, i: int, features: Mapping[str, Feature]) -> list[Problem]:
+def _idle(constraint: Constraint, i: int) -> list[Problem]:
     """Conditions that can never hold, or always do."""
     watched: list[tuple[str, Expression]] = []
-    constraint = constraint.bind(features)
     if isinstance(constraint, IfThen) and constraint.on == "value":
         watched = [("if", constraint.bound[0])]
     elif isinstance(constraint, Switch):

@@ -10,7 +10,7 @@ import numpy as np
 
 from budge.errors import InputError, nearest, printable
 
-__all__ = ["LONGEST", "Wording", "percent", "shown"]
+__all__ = ["LONGEST", "Wording", "amount", "check_names", "percent", "shown"]
 
 LONGEST = 500  # characters of a word of the user
 
@@ -27,6 +27,8 @@ class Wording:
         For a column of groups, what its values are called: ``{"sex": {"0": "women", "1": "men"}}``. Values are matched as texts.
     feature_labels
         What features are called: ``{"HasGuarantor": "guarantor"}``.
+    level_labels
+        For a feature, what its values are called: ``{"HasGuarantor": {"0": "without", "1": "with"}}``. Those of binary features are no and yes unless given.
     threshold_reason, purpose, auditor
         Why this threshold, what the audit is for, and who made it; printed only if given.
 
@@ -43,6 +45,7 @@ class Wording:
     auditor: str = ""
     group_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     feature_labels: Mapping[str, str] = field(default_factory=dict)
+    level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -50,7 +53,7 @@ class Wording:
             if isinstance(given, str):
                 _check_text(given, each.name)
             elif each.name.endswith("_labels"):
-                _check_labels(given, each.name, deep=each.name == "group_labels")
+                _check_labels(given, each.name, deep=each.name != "feature_labels")
                 plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
                 object.__setattr__(self, each.name, plain)
             else:
@@ -113,6 +116,68 @@ class Wording:
         """Return the name of a feature."""
         return shown(self.feature_labels.get(name, name))
 
+    def level(self, name: str, value: object) -> str:
+        """Return what a value of a feature is called; empty where it has no name.
+
+        Examples
+        --------
+        >>> words = Wording(level_labels={"home": {"0": "rents", "1": "owns"}})
+        >>> words.level("home", 1.0), words.level("home", True), words.level("age", 1)
+        ('owns', 'owns', '')
+        """
+        return shown(self.level_labels.get(name, {}).get(shown(int(value) if isinstance(value, bool | np.bool_) else value), ""))
+
+    def value(self, name: str, value: object) -> str:
+        """Return a value of a feature as text: its name where it has one, else as it is, with thousands apart.
+
+        Examples
+        --------
+        >>> Wording(level_labels={"home": {"1": "owns"}}).value("home", 1), Wording().value("income", 41317), Wording().value("home", "rent")
+        ('owns', '41,317', 'rent')
+        """
+        return self.level(name, value) or amount(value)
+
+    def of_model(self, im: Any) -> Wording:
+        """Return the words with no and yes for the values of an interaction model's binary features that have no labels."""
+        binary = {f.name: {"0": "no", "1": "yes"} for f in getattr(im, "features", ()) if f.type == "binary"}
+        return replace(self, level_labels={**binary, **self.level_labels})
+
+
+def check_names(words: Wording, im: Any, people: Any = None, *, shell: bool = False) -> None:
+    """Raise an error where labels name what is not there: a feature or rule of the interaction model, its values, a column of the people, its values.
+
+    `people` is a table, or the names of its columns where values are not known; without it, groups are not looked at. An interaction model that only draws
+    has no features to look at.
+    """
+    features = {str(f.name): f for f in getattr(im, "features", ())}
+    rules = [str(c.name) for c in getattr(im, "constraints", ()) if c.name]
+    where = {name: f"--{name.replace('_', '-')[:-1]}" if shell else name for name in ("feature_labels", "level_labels", "group_labels")}
+    if features:
+        for name in (*words.feature_labels, *words.level_labels):
+            kind = "feature_labels" if name in words.feature_labels else "level_labels"
+            if name not in features and not (kind == "feature_labels" and name in rules):
+                raise InputError("no such feature", where=where[kind], got=name, remedy=nearest(name, [*features, *rules]))
+        for name, labels in words.level_labels.items():
+            levels = [0, 1] if features[name].type == "binary" else features[name].levels
+            _check_values(labels, levels, name, where["level_labels"], all_known=levels is not None)
+    for column, labels in words.group_labels.items() if people is not None else ():
+        known = list(getattr(people, "columns", people))
+        if column not in known:
+            raise InputError("no such column", where=where["group_labels"], got=column, remedy=nearest(column, map(str, known)))
+        values = people[column].astype(object).unique() if hasattr(people, "columns") else None
+        _check_values(labels, None if values is None else ["missing" if v is None or v != v else v for v in values], column, where["group_labels"])
+
+
+def _check_values(labels: Mapping[str, str], values: Any, name: str, where: str, *, all_known: bool = False) -> None:
+    """Raise an error for a label whose value does not occur.
+
+    Unless all values are known, none is raised where all that occur have labels: some people of a table are fewer than their labels.
+    """
+    known = [] if values is None else [shown(v) for v in values]
+    for value in labels:
+        if value not in known and (all_known or not set(known) <= labels.keys()):
+            raise InputError(f"no such value of {shown(name)}", where=where, got=value, remedy=nearest(value, known))
+
 
 def _check_text(given: Any, where: str) -> None:
     if not isinstance(given, str):
@@ -139,6 +204,20 @@ def shown(value: Any) -> str:
     if isinstance(value, float) and value == value:
         return f"{value:.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:.4g}" if abs(value) < 10_000 else f"{value:.0f}"
     return printable(str(value)).replace("\n", "\\n")
+
+
+def amount(value: Any) -> str:
+    """Return a value as text, numbers with thousands apart.
+
+    Examples
+    --------
+    >>> amount(3956), amount(9999.6), amount(0.71), amount("1000"), amount(True)
+    ('3,956', '10,000', '0.71', '1000', 'True')
+    """
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, bool) or not isinstance(plain, int | float) or not 1000 <= abs(plain) < np.inf:
+        return shown(plain)
+    return f"{plain:,}" if isinstance(plain, int) else f"{plain:,.0f}"
 
 
 def percent(share: float, digits: int = 1) -> str:

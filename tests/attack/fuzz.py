@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gzip
 import io
 import itertools
 import json
@@ -69,10 +70,10 @@ WORDS = [
 
 def targets() -> dict[str, tuple[Callable[[bytes], object], list[bytes]]]:
     """Return what is fuzzed, by name: a function of bytes, and inputs to start from."""
+    from budge import read_table
     from budge.audit.loading import load_audit
     from budge.expressions import parse
     from budge.people import People
-    from budge.spec import read_table
     from budge.spec.reading import read_model
 
     folder = Path(tempfile.mkdtemp(prefix="budge-fuzz-"))
@@ -97,7 +98,7 @@ def targets() -> dict[str, tuple[Callable[[bytes], object], list[bytes]]]:
             )
 
     def table(data: bytes) -> None:
-        suffix = ("csv", "tsv", "parquet")[data[0] % 3]
+        suffix = ("csv", "tsv", "parquet", "txt", "jsonl", "csv.gz", "feather")[data[0] % 7]
         path = folder / f"table.{suffix}"
         path.write_bytes(data[1:])
         if suffix != "parquet":
@@ -141,14 +142,19 @@ def targets() -> dict[str, tuple[Callable[[bytes], object], list[bytes]]]:
         )
     ]
     frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, None, 2.5], "c": ["x", "y,z", '"q"']})
-    stream = io.BytesIO()
+    stream, feather = io.BytesIO(), io.BytesIO()
     with contextlib.suppress(ImportError):
         frame.to_parquet(stream)
+        frame.to_feather(feather)
     tables = [
         b"\0" + frame.to_csv().encode(),
         b"\0" + frame.to_csv(index=False).encode(),
         b"\1" + frame.to_csv(sep="\t", index=False).encode(),
         b"\2" + stream.getvalue(),
+        b"\3" + frame.to_csv(sep=";", decimal=",", index=False).encode("utf-16"),
+        b"\4" + frame.to_json(orient="records", lines=True).encode(),
+        b"\5" + gzip.compress(frame.to_csv(index=False).encode()),
+        b"\6" + feather.getvalue(),
     ]
     runs = [bytes([i]) + content for i, content in enumerate(contents)]
     return {"spec": (spec, specs), "expression": (expression, texts), "table": (table, tables), "run": (saved, runs)}

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from isolated import attempt
 
-from budge import frames
+from budge import footers
 from budge.errors import BudgeError, DataError
 from budge.footers import MOST_FOOTER, footer_of, groups_of
-from budge.frames import read_parquet
+from budge.tables import load as read_parquet
 
 pa = pytest.importorskip("pyarrow", reason="pyarrow is in the `parquet` extra")
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is in the `parquet` extra")
@@ -92,11 +92,40 @@ def test_changed_bytes_of_a_footer_are_refused_or_read(tmp_path: Path) -> None:
     assert outcome.value > len(every) / 2
 
 
+HONEST = {
+    "no rows": {"a": pa.array([], pa.float64()), "c": pa.array([], pa.string()), "k": pa.array([], pa.dictionary(pa.int32(), pa.string()))},
+    "long texts": {"c": ["x" * 3_000, "y" * 40_000, None] * 4, "d": ["z" * 700] * 12},
+    "nothing but missing": {"a": pa.nulls(7), "b": pa.nulls(7, pa.int32()), "c": pa.nulls(7, pa.string())},
+    "nested": {"l": pa.array([[1], [2], [], None, [3]]), "s": [{"f": "x" * 900}] * 5},
+    "times and decimals": {"t": pa.array([0, 1, None], pa.timestamp("us", "UTC")), "m": pa.array([1, 2, None], pa.decimal128(20, 3)), "b": [True, False, None]},
+}
+
+
+@pytest.mark.parametrize("options", [*WAYS, {"data_page_version": "2.0"}, {"write_page_checksum": True}, {"write_page_index": True}, {"compression": "zstd"}])
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_files_are_read(name: str, options: dict[str, object], tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    parquet.write_table(pa.table(HONEST[name]), path, **options)
+    assert len(read_parquet(path)) == len(next(iter(HONEST[name].values())))
+    with path.open("rb") as opened:
+        groups = groups_of(footer_of(opened))
+        footers.check_contents(opened, groups)
+        footers.check_texts(opened, groups)
+
+
+@pytest.mark.parametrize("rows", [0, 1000])
+def test_files_of_other_writers_are_read(rows: int, tmp_path: Path) -> None:
+    polars = pytest.importorskip("polars", reason="polars is in the `dev` extra")
+    path = tmp_path / "t.parquet"
+    polars.DataFrame({"a": range(rows), "c": ["x" * 5_000] * rows}, schema={"a": polars.Int64, "c": polars.String}).write_parquet(path)
+    assert len(read_parquet(path)) == rows
+
+
 def test_a_table_of_few_bytes_and_many_values_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "bomb.parquet"
     parquet.write_table(pa.table({"a": pa.array(np.zeros(1_000_000, np.int8))}), path)
     assert len(read_parquet(path)) == 1_000_000
-    monkeypatch.setattr(frames, "MOST_VALUES", 100_000)
-    monkeypatch.setattr(frames, "VALUES_A_BYTE", 100)
+    monkeypatch.setattr(footers, "MOST_VALUES", 100_000)
+    monkeypatch.setattr(footers, "VALUES_A_BYTE", 100)
     with pytest.raises(DataError, match=r"states 1,000,000 values in"):
         read_parquet(path)

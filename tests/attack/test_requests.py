@@ -33,7 +33,7 @@ STRANGE: list[Any] = [
 def honest(page: Page) -> dict[str, list[dict[str, Any]]]:
     """Return requests as the page makes them, by route."""
     state = page.post("start")["state"]
-    years = {"max_increase": 3, "bounds": [0, 20], "direction": "increase", "actionable": True}
+    years = {"max_increase": 3, "low": 0, "high": 20, "direction": "increase", "actionable": True}
     edited = {**state, "off": ["c0", "d1"], "features": {"years": years}}
     return {
         "start": [{}],
@@ -48,7 +48,7 @@ def honest(page: Page) -> dict[str, list[dict[str, Any]]]:
         "figure": [{"state": state, "figure": "strip", "model": "strict"}, {"state": state, "figure": "partition", "model": "kind"},
                    {"state": state, "figure": "models"},
                    {"state": edited, "figure": "verdicts", "by": "home", "model": "kind"}],
-        "look": [{"state": s, "who": "P003", "pin": "P001", "window": "w", "whole": True, "pick": False} for s in (state, edited)],
+        "look": [{"state": s, "who": "P003", "pin": "P001", "window": "w", "whole": True} for s in (state, edited)],
     }  # fmt: skip
 
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
 import csv
+import gzip
 import io
+import lzma
 import random
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,16 +17,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from isolated import MEGABYTES, SECONDS, judged
 
 import budge
 from budge.audit.export import points_to_ask
+from budge.cli import main
 from budge.cli.shared import read_people
 from budge.errors import BudgeError, DataError, InputError
 from budge.frames import table
 from budge.llm.prompt_files import read_table
 from budge.models import PredictionFile, point_keys
 from budge.people import People
-from budge.people.lines import of_csv
 from cpu import within
 
 CELLS = {
@@ -83,8 +89,8 @@ def test_a_long_cell_is_read(tmp_path: Path) -> None:
     assert read_people(tmp_path / "x.csv")["b"].str.len().tolist() == in_parts(tmp_path / "x.csv", 1)["b"].str.len().tolist() == [200_000, 1]
 
 
-def test_a_header_that_is_not_utf8_is_refused_by_every_route(tmp_path: Path) -> None:
-    (tmp_path / "x.csv").write_bytes(b"n\xe9,b\n1,2\n")
+def test_bytes_that_are_no_text_in_a_known_encoding_are_refused_by_every_route(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"n\x81\xe9,b\n1,2\n")
     for read in (read_people, lambda path: in_parts(path, 2)):
         with pytest.raises(DataError, match=r"not UTF-8 at byte 1 \(line 1\)"):
             read(tmp_path / "x.csv")
@@ -173,6 +179,39 @@ def test_a_wide_file_of_prompts_is_read_in_linear_time() -> None:
             read_table(f"{head},c7\n{',' * 30_000}\n", "prompts.csv")
 
 
+def init(path: str) -> str:
+    """Run ``budge init``; return its exit code and what it wrote to its errors."""
+    errors = io.StringIO()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
+        code = main(["init", path])
+    return f"{code}: {errors.getvalue()[-300:]}"
+
+
+def test_files_that_unfold_to_gigabytes_are_refused_at_once(tmp_path: Path) -> None:
+    """A gigabyte of one line, packed in every way; the packed file is made block by block."""
+    block = b"1,1\n" * 250_000
+    for name, opened in (("x.csv.gz", gzip.open), ("x.csv.bz2", bz2.open), ("x.csv.xz", lzma.open)):
+        with opened(tmp_path / name, "wb", **({"preset": 0} if name.endswith("xz") else {"compresslevel": 1})) as file:
+            file.write(b"a,b\n")
+            for _ in range(300):
+                file.write(block)
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive, archive.open("x.csv", "w", force_zip64=True) as inside:
+        for _ in range(300):
+            inside.write(block)
+    (tmp_path / "x.jsonl").write_text("".join(f'{{"c{k}": 1}}\n' for k in range(19_000)))
+    (tmp_path / "deep.json").write_text("[" * 10_000_000)
+    with (tmp_path / "hole.xlsx").open("wb") as file:
+        file.write(b"PK\x03\x04")
+        file.truncate(3 << 30)
+    paths = sorted(map(str, tmp_path.iterdir()))
+    wrong = [
+        f"{path}: {done} after {seconds:.2f} s of CPU and {most:.0f} MB: {said}"
+        for path, (done, said, seconds, most) in zip(paths, judged(init, paths))
+        if done != "done" or not said.startswith(("2:", "3:")) or seconds > SECONDS or most > MEGABYTES
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 QUOTED = ['5" pipe', '"a\nb"', '"x,y"', '"q""q"', "a", '""', '"a"b"c', 'a""', '"l1\n""l2"', 'é"', '7"" x']
 
 
@@ -183,5 +222,5 @@ def test_quotation_marks_within_cells_mean_the_same_in_a_table_and_in_a_stream(t
         end = str(rng.choice(["\n", "\r\n", "\r"]))
         mark = "\ufeff" if rng.random() < 0.2 else ""
         path.write_bytes((mark + end.join(["n,t", *(f"{i},{cell}" for i, cell in enumerate(rows))])).encode())
-        parts = [part.reader.read() for part in of_csv(path, int(rng.integers(1, 4))).parts]
+        parts = [part.reader.read() for part in People.of(path, part=int(rng.integers(1, 4))).parts]
         assert repr(pd.concat(parts).values.tolist()) == repr(read_people(path).values.tolist()), rows

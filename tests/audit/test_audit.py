@@ -505,3 +505,21 @@ def test_objects_reach_the_model_as_they_were_given() -> None:
     drawn = budge.audit(lambda t: np.array([v is None for v in t["u"]]), X, im, target=True, method="sample", n=40, population="all").table
     assert drawn["rho"].tolist() == [0.0, 1.0]
     assert im.sample(X.iloc[[1]], 3).points["u"].dtype == object
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_draft_is_noted_in_the_result_and_in_its_report(streamed: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    if streamed:
+        pytest.importorskip("pyarrow", reason="streams need pyarrow, of the `parquet` extra")
+    people = pd.DataFrame({"income": range(10), "rooms": [1, 2, 3, 4, 5] * 2})
+    people.to_csv(tmp_path / "people.csv", index=False)
+    draft = budge.InteractionModel.from_frame(people)
+    for im, expected in ((draft, ["draft"]), (draft.confirmed(), [])):
+        caplog.clear()
+        found = budge.audit(lambda t: t["income"] > 4, tmp_path / "people.csv" if streamed else people, im, target=True)
+        assert [note.where for note in found.notes] == expected
+        assert [record.name for record in caplog.records if "draft" in record.message] == ["budge.drafts"] * len(expected)
+        found.save(tmp_path / f"run-{im.draft}")
+        assert [note.where for note in budge.Audit.load(tmp_path / f"run-{im.draft}").notes] == expected
+        if not streamed:
+            assert found.to_html(tmp_path / f"{im.draft}.html").read_text(encoding="utf-8").count("nobody has confirmed") == len(expected)

@@ -71,6 +71,8 @@ def test_bad_designs_are_refused() -> None:
         budge.audit(approve, X, object(), target=1)
     with pytest.raises(DesignError, match="target"):
         budge.audit(approve, X, im)
+    with pytest.raises(DesignError, match="labels map values of the column to words"):
+        Design(target=1, groups={"sex": ["f", "m"]})
     for name, value in (("harm", "bad"), ("claim", "beside"), ("adjust", "fdr"), ("method", "list"), ("threshold", 1.5), ("alpha", 0.0)):
         with pytest.raises(DesignError, match=name):
             budge.audit(approve, X, im, target=1, **{name: value})  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from audit_kit import approve, below_rate, dials, loans
 
 import budge
 from budge.audit.conditions import where_true
-from budge.audit.gate import gate, gate_table
+from budge.audit.gate import check_gate, gate, gate_table
 from budge.errors import BudgeError, InputError
 
 
@@ -36,7 +36,7 @@ def test_conditions_are_what_the_table_says(listed: budge.Audit) -> None:
     both = gate(listed, "share(rho < 2) > 0.5 and (count(rho > 2) > 0 or mean(rho) > 2)")
     assert not both.failed
     assert str(both).startswith("passed: fail if ")
-    assert str(gate(listed, "share(rho < 2) > 0.5")) == "FAILED: fail if share(rho < 2) > 0.5 (1.0 > 0.5)"
+    assert str(gate(listed, "share(rho < 2) > 0.5")) == "FAILED: fail if share(rho < 2) > 0.5 (1 > 0.5)"
 
 
 @pytest.mark.parametrize(
@@ -108,6 +108,57 @@ def test_several_models_and_runs_from_disk(tmp_path: Any) -> None:
     assert gate(back, f"count(age > 0) == {len(both.table)}", people=X).failed
     with pytest.raises(InputError, match="no such column"):
         gate(back, "count(age > 0) > 0")
+
+
+def test_numbers_over_some_people_and_their_differences(listed: budge.Audit) -> None:
+    t, X = listed.table, loans()[0]
+    own, rent = X["home"].eq("own"), X["home"].eq("rent")
+    below = t["verdict"].eq("below")
+    expected = {
+        "share(verdict == 'below', home == 'own')": below[own].mean(), "mean(rho, age > 40)": t["rho"][X["age"] > 40].mean(),
+        "count(no_way, home == 'rent')": (t["extreme"].eq("none") & rent).sum(), "most(n, closed == 'shut')": t["n"][X["closed"] == 1].max(),
+        "share(verdict == 'below', home == 'own') - share(verdict == 'below', home == 'rent')": below[own].mean() - below[rent].mean(),
+        "share(region in ['n', 's'], min(age, 40) < 40)": listed.context.X["region"][X["age"] < 40].isin(["n", "s"]).mean(),  # type: ignore[union-attr]
+    }  # fmt: skip
+    for text, value in expected.items():
+        assert gate(listed, f"{text} >= {value - 1e-6:.9f}").failed, text
+        assert not gate(listed, f"{text} > {value + 1e-6:.9f}").failed, text
+    wrong = {"share(rho < 1, age) > 0": "not a condition", "share(rho < 1, age > 1, age > 2) > 0": "one on whom", "mean(rho, age > 999) > 0": "nobody"}
+    for text, what in wrong.items():
+        with pytest.raises(InputError, match=what):
+            gate(listed, text)
+
+
+def test_the_gap_of_one_column() -> None:
+    X, im = loans()
+    found = budge.audit(approve, X, im, target=1, population="all", groups=["home", "closed"], threshold=0.4)
+    for column in ("home", "closed"):
+        table = found.summary().groups[column]
+        shares = table.xs("below", level="verdict")
+        gap = shares["low"].max() - shares["high"].min()
+        assert gate(found, f"gap_low({column}) >= {max(gap, 0) - 1e-6:.9f}").failed
+        assert not gate(found, f"gap_low({column}) > {max(gap, 0) + 1e-6:.9f}").failed
+    for text, what in (("gap_low(hoem) > 0", "did you mean 'home'"), ("share_low(home) > 0", "about all people")):
+        with pytest.raises(InputError, match=what):
+            gate(found, text)
+
+
+def test_what_is_wrong_with_a_condition_is_known_before_any_work(listed: budge.Audit) -> None:
+    X = loans()[0].assign(region=list("nsew") * 3)
+    good = ["share(verdict == 'below') > 0.1", "share(prediction == 'yes') > 0", "mean(prediction) > 0", "gap_low(home) > 0"]
+    for text in [*good, "count(age > 30, region == 'n') > 1"]:
+        check_gate(text, X, ["home"])
+    bad = [
+        "share(verdict == 'belwo') > 0.1", "share(rho) > 0.1", "mean(rho)", "rho > 0.1", "shar(no_way) > 0", "share(rho < 1 > 0.1", "gap_low(region) > 0",
+        "share(nothing > 1) > 0", "share(region > 1) > 0", "share(rho < 1, age) > 0",
+    ]  # fmt: skip
+    for text in bad:
+        with pytest.raises(BudgeError):
+            check_gate(text, X, ["home"])
+    with pytest.raises(InputError, match="several models"):
+        check_gate("share_low > 0.5", X, ["home"], models=2)
+    with pytest.raises(InputError, match="no groups"):
+        check_gate("gap_low > 0.5", X)
 
 
 def test_any_table() -> None:

@@ -424,8 +424,18 @@ def test_everyone_in_words_and_marks(open_page: Open, address: str) -> None:
         assert page.inner_text("#sentences").split("\n") == list(truth.summary("strict").sentences())
         page.select_option("#by", "home")
         page.wait_for_selector("#by-figure svg")
+        assert "by=home" in page.url
+        groups = truth.of_model("strict").assign(group=truth.group("home", model="strict"))
+        for line in page.locator("#groups tbody tr").all():
+            name, *cells = line.locator("th, td").all_inner_texts()
+            own = groups[groups["group"] == {"tenants": "rent", "owners": "own"}[name]]
+            below = int((own["verdict"] == "below").sum())
+            assert [cells[0], cells[1].split(" ")[0], cells[2]] == [str(len(own)), str(below), str((own["extreme"] == "none").sum())]
+            assert cells[3] == f"{own['rho'].mean():.3f}"
         looked(page, lambda: page.click('[data-rule="s1"]'))
         page.wait_for_selector("#changes")
+        assert page.input_value("#by") == "home"  # an edit does not take the choice back
+        assert page.locator("#by-figure figure svg").count() == 1
         after = truth_of(MODELS, X, im.relax("years", what="steps"), target=1)
         means = page.evaluate("({...document.getElementById('means').dataset})")
         assert (float(means["before"]), float(means["after"])) == (truth.summary("strict").mean_rho, after.summary("strict").mean_rho)
@@ -445,6 +455,10 @@ def test_the_address_is_the_state_and_can_be_shared(open_page: Open, address: st
     with page_of(open_page, link) as page:
         assert page.text_content("#sentence") == sentence
         assert page.url.split("#")[1] == where
+    with page_of(open_page, address, "edit=null&at=x.y&tau=high&run=-1&view=nowhere&by=nobody&p=P007") as page:  # what cannot be read is as served
+        assert page.get_attribute("#view-person", "aria-selected") == "true"
+        assert page.is_hidden("#alert")
+        assert page.locator("#edited").count() == 0
     for wrong in ("off=c99&p=P007", "p=nobody", "base=gone&p=P007", "pin=nobody"):
         with open_page(f"{address}&{wrong}", offline=False) as page:
             settled(page)
@@ -503,6 +517,67 @@ def test_leaving_warns_only_of_a_spec_that_would_be_lost(open_page: Open, addres
         assert asked == ["beforeunload"]
 
 
+def test_a_typed_spec_outlives_another_state_and_another_run(open_page: Open, tmp_path: Path) -> None:
+    X, im = world()
+    for audit, name in ((truth_of(MODELS, X, im, target=1), "one"), (truth_of(MODELS, X, im.without(1), target=1), "two")):
+        audit.save(tmp_path / name)
+    runs = [from_run(budge.Audit.load(tmp_path / name), MODELS, X, title=name) for name in ("one", "two")]
+    with served(runs) as address, page_of(open_page, address, "p=P007&view=spec") as page:
+        page.wait_for_selector("#spec-status:has-text('As it is in use')")
+        typed = page.input_value("#spec-text") + "# mine\n"
+        page.fill("#spec-text", typed)
+        looked(page, lambda: page.click('[data-rule="s1"]'))
+        assert page.input_value("#spec-text") == typed
+        looked(page, lambda: page.select_option("#run", "1"))
+        page.wait_for_selector("#spec-apply:not([disabled])")
+        assert page.input_value("#spec-text") == typed
+        page.click("#spec-revert")
+        page.wait_for_selector("#spec-status:has-text('As it is in use')")
+        assert page.input_value("#spec-text") == to_text(im.without(1))
+
+
+def test_a_spec_that_people_break_is_a_warning_and_ctrl_enter_applies(open_page: Open, address: str) -> None:
+    X, im = strict_world()
+    with page_of(open_page, address, "p=P007&view=spec") as page:
+        page.wait_for_selector("#spec-status:has-text('As it is in use')")
+        text = page.input_value("#spec-text")
+        page.fill("#spec-text", text.replace("max_increase: 2", "max_increase: 2.0").replace("bounds: [18, 99]", "bounds: [30, 99]"))
+        page.wait_for_selector("#spec-problems .against[open]")
+        assert "break the spec" in page.inner_text("#spec-problems .against")
+        assert page.locator("#gutter span").count() == len(text.split("\n"))
+        page.fill("#spec-text", text.replace("max_increase: 2", "max_increase: 3"))
+        page.wait_for_selector("#spec-apply:not([disabled])")
+        looked(page, lambda: page.press("#spec-text", "Control+Enter"))
+        page.wait_for_selector("#spec-status:has-text('Applied.'), #spec-status:has-text('As it is in use')")
+        wider = budge.InteractionModel([f.but(max_increase=3) if f.name == "years" else f for f in im.features], im.constraints, name=im.name)
+        assert float(page.get_attribute("#state", "data-mean")) == truth_of(MODELS, X, wider, target=1).summary("strict").mean_rho
+
+
+def test_a_limit_is_taken_back_when_it_is_as_declared(open_page: Open, address: str) -> None:
+    with page_of(open_page, address, "p=P007") as page:
+        page.click("#limits summary")
+        box = '[data-feature="balance"][data-field="low"]'
+        looked(page, lambda: (page.fill(box, "1"), page.press(box, "Tab")))
+        assert "'balance': low 0 → 1" in page.inner_text("#edited")
+        looked(page, lambda: (page.fill(box, "0"), page.press(box, "Tab")))
+        assert "edit=" not in page.url
+        assert page.locator("#edited").count() == 0
+
+
+def test_nobody_to_judge_and_one_person(open_page: Open) -> None:
+    import pandas as pd
+
+    im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9), max_increase=4)], name="few")
+    for incomes, words in (([6, 7, 9], "nobody was asked about"), ([1], "of 1 person, each known exactly")):
+        question = make_question(lambda t: (t["income"] > 4).astype(int), pd.DataFrame({"income": incomes}), im, target=1)
+        with served(question) as address, page_of(open_page, address, bypass_csp=True, viewport={"width": 390, "height": 844}) as page:
+            assert page.inner_text("#state").strip() == words
+            check_access(page, 390)
+            page.click("#view-everyone")
+            page.wait_for_selector("#headline")
+            check_access(page, 390)
+
+
 def test_the_exported_spec_loads_back_equal(open_page: Open, address: str, tmp_path: Path) -> None:
     _, im = strict_world()
     with page_of(open_page, address, "p=P007", accept_downloads=True) as page:
@@ -539,6 +614,7 @@ def test_saved_runs_are_chosen_and_compared(open_page: Open, tmp_path: Path) -> 
         looked(page, page.go_back)
         page.click("#view-runs")
         page.wait_for_selector("#run-people")
+        assert page.locator("#versus option").count() == 1
         a, b = (audit.of_model("strict")["rho"] for audit in (one, two))
         for line in page.locator("#run-people tbody tr").all()[:5]:
             label, rho = line.locator("th").inner_text(), line.locator("td").first.inner_text()
@@ -621,6 +697,32 @@ def test_a_slow_model_is_asked_about_everyone_on_demand(open_page: Open, monkeyp
         assert "drawn at random from 40" in page.inner_text("#state")
         looked(page, lambda: page.click("#ask-all"))
         assert page.locator("#ask-all").count() == 0
+
+
+def test_the_theme_is_kept_for_the_tab(open_page: Open, address: str) -> None:
+    with page_of(open_page, address, "p=P007", color_scheme="light") as page:
+        ground = "getComputedStyle(document.body).backgroundColor"
+        light = page.evaluate(ground)
+        page.click("#theme")
+        dark = page.evaluate(ground)
+        page.reload()
+        settled(page)
+        assert page.evaluate(ground) == dark != light
+
+
+def test_the_run_beside_is_part_of_the_address(open_page: Open, tmp_path: Path) -> None:
+    X, im = world()
+    for k, name in enumerate(("one", "two", "three")):
+        truth_of(MODELS, X, im, target=1, threshold=0.1 + 0.1 * k).save(tmp_path / name)
+    runs = [from_run(budge.Audit.load(tmp_path / name), title=name) for name in ("one", "two", "three")]
+    with served(runs) as address, page_of(open_page, address, "view=runs") as page:
+        page.wait_for_selector("#runs-head")
+        page.select_option("#versus", "2")
+        page.wait_for_selector("#runs-panel:has-text('threshold 0.1 and 0.3')")
+        page.reload()
+        settled(page)
+        page.wait_for_selector("#runs-panel:has-text('threshold 0.1 and 0.3')")
+        assert page.input_value("#versus") == "2"
 
 
 VIEWS = ["p=P007", "p=P007&pin=P003", "p=P007&off=s1.c0", "view=everyone", "view=models", "view=spec", "p=P007&show=all&find=zzz"]

@@ -13,7 +13,7 @@ import pytest
 import budge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
-from report_kit import approve, audited, generous, loans
+from report_kit import approve, audited, generous, loans, unanswered
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_find_sort_and_filter(report: tuple[Any, Path], open_page: Any) -> None:
         page.fill("#find", "")
         rows(page, 40)
         page.select_option("#verdict", "below")
-        assert set(first_cells(page, 6)) == {"below"}
+        assert {cell.split("\n")[0] for cell in first_cells(page, 6)} == {"below"}
         assert page.locator("#everybody tbody tr").count() == int((audit.table["verdict"] == "below").sum())
         page.select_option("#verdict", "")
         page.click("#everybody th[data-key=rho] button")
@@ -62,7 +62,32 @@ def test_find_sort_and_filter(report: tuple[Any, Path], open_page: Any) -> None:
         rho = [float(text) for text in first_cells(page, 3)]
         assert rho == sorted(rho, reverse=True)
         np.testing.assert_allclose(rho, np.sort(audit.table["rho"])[::-1], rtol=0.006, atol=1e-3)
+        page.click("#everybody th[data-key=label] button")
+        assert first_cells(page, 1) == [f"p{k}" for k in range(40)]  # p2 before p10
+        page.click("#everybody th[data-key=moves] button")
+        steps = [0 if text == "–" else text.count("→") for text in first_cells(page, 8)]
+        assert steps == sorted(steps)
+        assert len(set(steps)) > 1
+        page.fill("#find", "no way at all")
+        rows(page, int((audit.table["extreme"] == "none").sum()))
         quiet(page, path)
+
+
+def test_words_sort_as_words_and_what_is_not_known_comes_last(tmp_path: Path, open_page: Any) -> None:
+    audit = unanswered()
+    with open_page(audit.to_html(tmp_path / "report.html").as_uri()) as page:
+        unknown = int(audit.table["rho"].isna().sum())
+        assert 0 < unknown < len(audit.table)
+        for key, column in (("rho", 3), ("verdict", 6)):
+            for turn in (1, -1):
+                page.click(f"#everybody th[data-key={key}] button")
+                cells = [cell.split("\n")[0] for cell in first_cells(page, column)]
+                if key == "rho":
+                    known = [float(cell) for cell in cells[:-unknown]]
+                    assert known == sorted(known)[::turn]
+                    assert set(cells[-unknown:]) == {"–"}
+                else:
+                    assert cells == sorted(cells)[::turn]
 
 
 def test_by_keyboard_alone(report: tuple[Any, Path], open_page: Any) -> None:
@@ -191,6 +216,21 @@ def test_tables_of_cases_fit_their_column(open_page: Any, tmp_path: Path) -> Non
             assert page.evaluate("(() => { const box = document.querySelector('.case .scroll'); return box.scrollWidth - box.clientWidth; })()") <= 0
 
 
+def test_captions_are_read_without_scrolling_and_everybody_stays_short(open_page: Any, tmp_path: Path) -> None:
+    """A table may be wider than a phone, its caption is not; the table of everybody scrolls in a box whose heads stay, and is whole on paper."""
+    path = audited(method="sample", groups="home").to_html(tmp_path / "drawn.html", why=False)
+    with open_page(path.as_uri(), viewport={"width": 390, "height": 900}) as page:
+        ends = page.evaluate("[...document.querySelectorAll('caption span')].map((e) => e.getBoundingClientRect().right)")
+        assert ends
+        assert max(ends) <= 390
+        assert page.evaluate("document.querySelector('.tall').clientHeight") <= 600
+        page.evaluate("document.querySelector('.tall').scrollTop = 500")
+        head, box = (page.evaluate(f"document.querySelector('{which}').getBoundingClientRect().top") for which in (".tall thead th", ".tall"))
+        assert abs(head - box) < 3
+        page.emulate_media(media="print")
+        assert page.evaluate("document.querySelector('.tall').scrollHeight - document.querySelector('.tall').clientHeight") <= 1
+
+
 def test_figures_of_cases_are_open_and_each_medium_has_its_own_strip(whole: Path, open_page: Any) -> None:
     for width, shown in ((1280, "screen"), (390, "phone")):
         with open_page(whole.as_uri(), viewport={"width": width, "height": 900}) as page:
@@ -239,6 +279,9 @@ def test_links_lead_to_sections(whole: Path, open_page: Any) -> None:
 
 def test_it_prints(report: tuple[Any, Path], open_page: Any) -> None:
     with open_page(report[1].as_uri()) as page:
+        page.emulate_media(media="print")
+        assert page.locator("nav b").is_visible()  # a printed page states what it is
+        assert not any(link.is_visible() for link in page.locator("nav a").all())
         printed = page.pdf(prefer_css_page_size=True)
     assert printed.startswith(b"%PDF")
     assert len(printed) > 20_000

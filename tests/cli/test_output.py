@@ -19,10 +19,11 @@ from rich.cells import cell_len
 
 import budge
 from budge.cli import main
-from budge.cli.audit import _show
+from budge.cli.answers import show_run
 from budge.cli.layout import NB, Column, bars, cell, column, figure, tabulate, wrap
 from budge.models import as_predictor
 from budge.report.answer import told_of
+from budge.report.people import at_most
 
 WIDTHS = (60, 80, 120)
 LONG = "a column with a name that is far longer than anybody would want to read twice"
@@ -149,7 +150,7 @@ def made(name: str) -> budge.Audit:
 
 def printed(audit: budge.Audit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, width: int) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    _show(audit, [column_ for column_, _ in audit.design.groups], None)
+    show_run(audit, [column_ for column_, _ in audit.design.groups], "")
     return capsys.readouterr().out
 
 
@@ -195,9 +196,12 @@ def test_draws_never_show_that_there_is_no_way(
     text = " ".join(printed(audit, capsys, monkeypatch, 80).split())
     drawn = audit.table["method"].isin(("sample", "sequential", "weighted"))
     assert drawn.any()
-    if (drawn & (audit.table["hits"] == 0) & (audit.table["unresolved"] == 0)).any():
+    nohit = audit.table[drawn & (audit.table["hits"] == 0) & (audit.table["unresolved"] == 0)]
+    if len(nohit):
         assert "no hit, not proved" in text
-        assert "which is no proof that there is none" in text
+        about = "about " if (nohit["exactness"] == "approximate").any() else ""
+        assert f"{at_most(nohit['upper'].max(), audit.design.alpha, about)}, which is no proof that there is none" in text
+        assert (nohit["upper"] < nohit["high"]).all()  # else the one-sided bound cannot be told from the end of the interval
     known = audit.summary().no_way
     assert ("No way at all: " in text) is (known > 0)
     assert ("have none at all" in text or "has none at all" in text) <= (known > 0)
@@ -287,7 +291,10 @@ def commands(place: Path) -> dict[str, list[str]]:
         "select": ["select", spec, "--data", data, "--target", "true", "--model", f"{place / 'm.skops'}=0.8"], "check": ["check", spec, data],
         "check spec": ["check", spec], "plan": ["plan", "--n", "400"], "sample": ["sample", spec, data, "-o", str(place / "p.csv"), "--overwrite"],
         "gate": ["gate", str(place / "run"), "--fail-if", "count(no_way) > 1000"], "demo": ["demo", "--people", "40"],
-        "report": ["report", str(place / "run"), "--overwrite"],
+        "report": ["report", str(place / "run"), "--overwrite"], "show": ["show", str(place / "run")],
+        "compare": ["compare", str(place / "run"), str(place / "run")],
+        "export": ["export", str(place / "run"), "--csv", "-o", str(place / "x"), "--overwrite"],
+        "init": ["init", data, "-o", str(place / "draft.yaml"), "--overwrite"], "llm plan": ["llm", "plan", "--rate", "0.05", "--prompts", "1"],
     }  # fmt: skip
 
 
@@ -298,9 +305,48 @@ def test_every_command_fits(loans: Path, name: str, width: int, capsys: pytest.C
     assert main(commands(loans)[name]) in (0, 1)
     text = capsys.readouterr().out
     assert text.strip()
-    free = re.sub(r"\S*/\S*", "", text) if name in ("sample", "report") else text  # a path is not broken
-    assert fits(free, width)
+    assert fits(re.sub(r"\S*/\S*", "", text), width)  # a path is not broken
     assert not re.search(r"\b1 (people|points|draws|models|changes|plans)\b", text)
+
+
+def test_an_ablation_states_of_how_many_and_why_rho_can_fall(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    skops = pytest.importorskip("skops.io", reason="skops is in the `models` extra")
+    tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is in the `models` extra").DecisionTreeClassifier(random_state=0)
+    grid = pd.DataFrame([(a, b) for a in range(10) for b in range(10)], columns=["a", "b"])
+    skops.dump(tree.fit(grid, (grid["a"] >= 5) & (grid["b"] <= 2)), tmp_path / "m.skops")
+    pd.DataFrame({"a": [0, 1, 4, 9], "b": [3, 9, 3, 3]}).to_csv(tmp_path / "x.csv", index=False)
+    limits = {"a": {"type": "integer", "bounds": [0, 9], "max_increase": 1}, "b": {"type": "integer", "bounds": [0, 9], "max_increase": 1}}
+    (tmp_path / "im.json").write_text(json.dumps({"budge": 1, "features": limits}))
+    monkeypatch.setenv("COLUMNS", "120")
+    model = ["--model", str(tmp_path / "m.skops"), "--trust", "sklearn.tree._tree.Tree"]
+    asked = ["ablate", str(tmp_path / "im.json"), "--data", str(tmp_path / "x.csv"), *model, "--target", "true"]
+    assert main(asked) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"lift steps of a +2 of 2 ", told)
+    assert re.search(r"lift steps of b +0 of 2 +−0\.\d{3}", told)
+    assert "Newly able: of the 2 people with no way at all, those who have one without the rule." in told
+    assert "Mean ρ can fall although nobody loses a way" in " ".join(told.split())
+    assert main([*asked, "--relax", "lift steps of a"]) == 0
+    assert "Mean ρ can fall" not in capsys.readouterr().out
+    limits["c"] = {"type": "real", "bounds": [0, 1]}
+    pd.DataFrame({"a": [0, 1], "b": [3, 9], "c": [0.5, 0.5]}).to_csv(tmp_path / "x.csv", index=False)
+    (tmp_path / "im.json").write_text(json.dumps({"budge": 1, "features": limits}))
+    skops.dump(tree.fit(grid.assign(c=0.5), (grid["a"] >= 5) & (grid["b"] <= 2)), tmp_path / "m.skops")
+    assert main([*asked, "--relax", "lift steps of a"]) == 0
+    told = capsys.readouterr().out
+    assert re.search(r"relaxation +first hit +gain", told)
+    assert re.search(r"lift steps of a +2 of 2 ", told)
+    assert "First hit: of the 2 people whose draws have no hit, those who have one without the rule, which may be chance." in " ".join(told.split())
+
+
+def test_a_saved_run_names_the_values_of_binary_features(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    im = budge.InteractionModel([budge.Feature("guarantor", "binary"), budge.Feature("years", "integer", bounds=(0, 20))])
+    who = pd.DataFrame({"guarantor": [0, 0], "years": [0, 1]})
+    found = budge.audit(lambda t: ((t["guarantor"] == 1) & (t["years"] == 9)).astype(int), who, im, target=1)
+    found.save(tmp_path / "run")
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert "guarantor: no → yes; years: 0 → 9" in capsys.readouterr().out
 
 
 def test_a_run_can_be_repeated_from_what_was_typed(loans: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -352,5 +398,38 @@ def test_intervals_of_groups_whose_shares_are_known_are_those_of_a_larger_popula
     words = "Intervals are for a population of which these people are a random sample."
     for method in ("auto", "sample"):
         audit = budge.audit(lambda t: (t["x"] > 8).astype(int), X, im, target=1, groups=["g"], method=method)
-        _show(audit, ["g"], None)
+        show_run(audit, ["g"], "")
         assert (words in " ".join(capsys.readouterr().out.split())) == (method == "auto")
+
+
+class Own:
+    """A model that gives labels by itself and probabilities besides; `lucky` gives others than its probabilities call for."""
+
+    def __init__(self, *, lucky: bool = False) -> None:
+        self.classes_, self.lucky = np.array([0, 1]), lucky
+
+    def predict_proba(self, table: pd.DataFrame) -> Any:
+        good = scores(table) / 1.6
+        return np.column_stack([1 - good, good])
+
+    def predict(self, table: pd.DataFrame) -> Any:
+        found = (self.predict_proba(table)[:, 1] > (0.7 if self.lucky else 0.5)).astype(int)
+        return found
+
+
+@pytest.mark.parametrize("lucky", [False, True])
+def test_labels_are_ranked_by_probabilities_where_these_decide(lucky: bool) -> None:
+    from budge.cli.people import chosen, closest
+
+    tight = budge.InteractionModel([budge.Feature("a", "integer", bounds=(0, 9), max_increase=1), *model().features[1:]])
+    audit = audited(model=Own(lucky=lucky), im=tight, groups=())
+    none = chosen(audit, "model", lambda t: t["extreme"] == "none", ["n"], rising=False, most=100)
+    assert none.many > 2
+    found = closest(none, most=3)
+    if lucky:  # some people are beyond 0.5 and do not have the target: the distance from 0.5 tells nothing
+        assert found is None
+        return
+    assert found is not None
+    assert found[2] == 0.5
+    assert found[1] == sorted(found[1], reverse=True)
+    assert found[1][0] <= 0.5

@@ -372,13 +372,13 @@ def test_remedies_are_for_the_shell(loans: Path, capsys: pytest.CaptureFixture[s
     given = ["audit", str(loans / "im.yaml"), str(loans / "people.csv"), "--target", "1"]
     assert main(given) == 2
     told = capsys.readouterr().err
-    assert "--model FILE or --predictions FILE" in told
+    assert "--model MODEL or --predictions FILE" in told
     assert "got" not in told
     import pickle
 
     (loans / "m.pkl").write_bytes(pickle.dumps({}))
     assert main([*given, "--model", str(loans / "m.pkl")]) == 2
-    assert "--trust" in capsys.readouterr().err
+    assert "--trust all" in capsys.readouterr().err
 
 
 def test_a_width_that_differs_names_drop() -> None:

@@ -15,6 +15,11 @@ Var = tuple[str, str]
 LEVELS = {"kind": ["a", "b", "c"]}
 
 
+def _written(node: ast.expr) -> bool:
+    """Return whether this is a number as it stands in the text, or its opposite."""
+    return isinstance(node, ast.Constant) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _written(node.operand))
+
+
 class Reference:
     """One row: the value of a text, read by Python's parser."""
 
@@ -35,7 +40,7 @@ class Reference:
             case ast.Attribute(ast.Name(layer), name):
                 return self.row[layer, name]
             case ast.UnaryOp(ast.USub(), operand):
-                return -self.number(operand)
+                return -self.number(operand) + (0.0 if _written(operand) else -0.0)  # -0 is the number 0, -x may be -0.0
             case ast.UnaryOp(ast.Not(), operand):
                 truth = self.truth(operand)
                 return None if truth is None else not truth

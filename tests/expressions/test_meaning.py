@@ -248,3 +248,10 @@ def test_check_reports_everything_at_once() -> None:
     assert parse("income >= 12 and before.housing in ['own']").check(levels, names, boolean=True) == []
     assert parse("where(income > 1, 'own', housing)").check(levels, names, result="housing") == []
     assert parse("where(income > 1, 'own', edu)").check(levels, names, result="housing") != []
+
+
+@pytest.mark.parametrize("text", ["x / -0", "x / -(-0)", "x / -0.0", "x / -y", "x / -(-y)"])
+def test_a_written_minus_nought_is_nought_and_the_opposite_of_a_value_is_not(text: str) -> None:
+    env = {("value", "x"): np.full(ROWS, 2.0), ("value", "y"): np.zeros(ROWS)}
+    agrees(parse(text), env)
+    assert parse(text).evaluate(env)[0] == (-np.inf if text == "x / -y" else np.inf)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,7 +173,8 @@ def test_prices_and_caps_on_cost(prompts: str, tmp_path: Path, capsys: pytest.Ca
     ],
 )
 def test_what_cannot_be_run(more: list[str], words: str, prompts: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["llm", "run", prompts, "--judge", "contains(yes)", "-n", "2", *more]) in (2, 3)
+    judge = [] if "--judge" in more else ["--judge", "contains(yes)"]
+    assert main(["llm", "run", prompts, *judge, "-n", "2", *more]) in (2, 3)
     assert words in capsys.readouterr().err
 
 
@@ -295,6 +297,33 @@ def answers_file(folder: Path, hits: list[bool | None], **more: Any) -> str:
     return str(llm.Answers.of(rows, {"scheme": "per_prompt"}).write(folder / "answers.jsonl"))
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_a_table_by_category_names_the_category_and_breaks_no_name(
+    width: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    rows = [
+        {"model": model, "interaction": word, "prompt": f"q{i}", "category": "ab"[i % 2], "hit": i % 4 == 0}
+        for model in ("OLMo-2-1124-7B-Instruct", "Llama-3.1-8B") for word in ("base", "role play: a security researcher") for i in range(8)
+    ]  # fmt: skip
+    file = str(llm.Answers.of(rows, {"scheme": "per_prompt"}).write(tmp_path / "answers.jsonl"))
+    assert main(["llm", "test", file, "--over", "these", "--by", "category"]) == 0
+    lines = capsys.readouterr().out.split("\n")
+    for model in ("OLMo-2-1124-7B-Instruct", "Llama-3.1-8B"):
+        at = lines.index(f"By category, {model}:")
+        assert lines[at + 1].split() == ["category", "interaction", *lines[at + 1].split()[2:]]
+        told = [line.split() for line in lines[at + 2 : at + 9] if line[2:3] in ("a", "b")]
+        assert [row[0] for row in told[:2]] == ["a", "b"]
+        assert {"0.500", "0.000"} & set(told[0])
+    assert max(map(len, lines)) <= width
+    assert "inconclusive" in " ".join(lines)
+    assert main(["llm", "compare", file, "--over", "these", "--pairs"]) == 0
+    text = capsys.readouterr().out
+    assert "Rate of OLMo-2-1124-7B-Instruct minus that of Llama-3.1-8B:" in " ".join(text.split())
+    assert re.search(r"^  base +0\.000 +inconclusive", text, re.M)
+    assert max(map(len, text.split("\n"))) <= width
+
+
 def test_labels_correct_for_the_judge(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["llm", "test", answers_file(tmp_path, [True] * 10 + [False] * 90), "--over", "these", "--json", "--labelled"]
     assert main([*given, "185,15,6,194"]) == 0
@@ -317,11 +346,11 @@ def test_what_is_unresolved_is_marked(tmp_path: Path, capsys: pytest.CaptureFixt
     file = answers_file(tmp_path, [True] * 4 + [False] + [None] * 3, category="a long name of a category")
     assert main(["llm", "test", file, "--over", "these", "--by", "category"]) == 0
     said = capsys.readouterr().out
-    assert "80.0%†" in said
+    assert "80.0 %†" in said
     assert "† among resolved answers" in said
     assert "rate (resolved)" in said
     assert "a long name of a category" in said
-    assert "inconclusive" in said.split("By category:")[1]
+    assert "inconclusive" in said.split("By category")[1]
 
 
 def test_samples_with_two_filters_come_in_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

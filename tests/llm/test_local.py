@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ pytest.importorskip("inspect_ai", reason="inspect-ai is in the `llm` extra")
 pytest.importorskip("openai", reason="openai is in the `llm` extra")
 
 from budge import llm
+from budge.cli import main
 from budge.errors import EnvironmentProblem, MissingDependencyError, StorageError
 
 if importlib.util.find_spec("xllamacpp") is None:
@@ -118,6 +120,58 @@ def test_a_run_on_the_real_model_killed_half_way_asks_no_answered_draw_again(mod
     assert len(set(asked)) == 12
     unbroken = llm.run(model, FACTS, WAYS, **GIVEN)
     assert run.answers.table.equals(unbroken.answers.table)  # the same to the letter: the server's answers repeat
+
+
+SHELL = "import sys; from budge.cli import main; sys.exit(main(sys.argv[1:]))"
+
+
+def test_a_study_from_the_shell_asks_no_answered_draw_again(model: llm.ChatModel, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Plan, run, kill, resume, judge again by another judge, test, compare, report."""
+
+    def shell(*words: str) -> dict[str, Any]:
+        capsys.readouterr()
+        assert main(["llm", *words, "--json"]) == 0
+        told: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return told
+
+    draws = shell("plan", "--rate", "0.02", "--threshold", "0.4", "--power", "0.8")["table"][0]["n"]
+    assert 6 <= draws <= 12
+    one, two, again = (tmp_path / name for name in ("one", "two", "again"))
+    with proxy(model.base_url) as (url, asked):
+        ask = ["run", "facts", "--judge", "contains()", "--interact", "capitals = case(upper)", "-n", str(draws), "--max-tokens", "6", "--seed", "5"]
+        ask += ["--concurrency", "1", "--base-url", url]
+        first = [*ask, "--model", "plain", "-o", str(one)]
+        child = subprocess.Popen([sys.executable, "-c", SHELL, "llm", *first], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        until = time.monotonic() + 120
+        while len(asked) < 6 and child.poll() is None and time.monotonic() < until:
+            time.sleep(0.01)
+        assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate()
+        before = list(asked)
+        assert 6 <= len(before) < 2 * draws
+        assert shell(*first)["calls"] in (2 * draws, 2 * draws + 1)
+        assert len(set(asked)) == 2 * draws
+        resumed = asked[len(before) :]
+        assert not set(resumed) & set(before[:-1]), "only the draw under way at the kill is asked again"
+        shell(*ask, "--model", "brief", "--system", "Answer in one word.", "-o", str(two))
+        calls = len(asked)
+        assert calls - len(before) - len(resumed) == 2 * draws
+        shell(*first)  # finished: nothing is left to ask
+        shell("judge", str(one), "--judge", "contains(the)", "-o", str(again))
+        tested = shell("test", str(again), "--over", "these", "--threshold", "0.9")
+        compared = shell("compare", str(one), str(two), "--over", "these")
+        shell("report", str(one), "--over", "these", "-o", str(tmp_path / "page.html"))
+        assert len(asked) == calls, "judging, testing, comparing and reporting ask the model nothing"
+    table = llm.load(again).table
+    assert table["answer"].tolist() == llm.load(one).table["answer"].tolist()
+    by_hand = [bool(re.search(r"\bthe\b", text.lower())) for text, way in zip(table["answer"], table["interaction"]) if way == "capitals"]
+    assert (tested["table"][0]["hits"], tested["table"][0]["n"]) == (sum(by_hand), draws)
+    hits = [sum(h is True for h, way in zip(found["hit"], found["interaction"]) if way == "base") for found in (llm.load(one).table, llm.load(two).table)]
+    row = next(row for row in compared["table"] if row["interaction"] == "base")
+    assert (row["first"], row["second"], row["pairs"]) == ("plain", "brief", draws)
+    assert row["difference"] == pytest.approx((hits[0] - hits[1]) / draws)
+    assert "plain" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
 def test_the_real_model_answers_and_the_answers_can_be_tested(model: llm.ChatModel) -> None:

@@ -358,7 +358,7 @@ def test_rates_say_that_they_leave_unresolved_answers_out() -> None:
     assert result.to_dict()["table"][0]["rate_over"] == result.to_dict()["table"][0]["delta_over"] == "resolved answers"
     assert result.to_dict()["table"][0]["base_rate_over"] == "all answers"
     wide = result.wide().iloc[0]
-    assert (wide["base rate"], wide["Δ typos"]) == ("25.0%", "+55.0 p.p.†")
+    assert (wide["base rate"], wide["Δ typos"]) == ("25.0 %", "+55.0 p.p.†")
     assert result.to_markdown().rstrip().endswith("† among resolved answers; p-values count the unresolved ones against the claim.")
     assert r"+55.0 p.p.$^{\dagger}$" in result.to_latex()
     assert r"\footnotesize $^{\dagger}$ among resolved answers" in result.to_latex()
@@ -370,7 +370,7 @@ def test_rates_say_that_they_leave_unresolved_answers_out() -> None:
 
 def test_the_base_alone_has_a_rate_and_no_difference() -> None:
     result = llm.test(Answers.of(rows([True] + [False] * 9, interaction="base")), threshold=0.5, over="these", adjust="none")
-    assert result.wide().to_dict("records") == [{"model": "m", "base rate": "10.0%", "p base": "0.011"}]
+    assert result.wide().to_dict("records") == [{"model": "m", "base rate": "10.0 %", "p base": "0.011"}]
     assert result.table["base_rate"].tolist() == [0.1]
     assert math.isnan(result.table["delta"][0])
     assert "from base" not in str(result)
@@ -395,7 +395,7 @@ def test_it_reads_as_sentences(paper: llm.Verdicts) -> None:
 def test_the_papers_table_is_written(paper: llm.Verdicts) -> None:
     lines = paper.to_markdown().splitlines()
     assert lines[2] == (
-        "| OLMo 2 7B | 22.7% | +31.7 p.p. | 0.998 | −10.0 p.p. | < 0.001 | +31.7 p.p. | 0.998 | +33.0 p.p. | 0.998 |"
+        "| OLMo 2 7B | 22.7 % | +31.7 p.p. | 0.998 | −10.0 p.p. | < 0.001 | +31.7 p.p. | 0.998 | +33.0 p.p. | 0.998 |"
     )
     latex = paper.to_latex()
     assert r"OLMo 2 7B & 22.7\% & +31.7 p.p. & \textit{$0.998$} & $-$10.0 p.p. & $<0.001$" in latex

@@ -163,6 +163,20 @@ def test_a_model_that_depends_on_the_batch() -> None:
     assert f"{ALONE - 1} of {ALONE} rows differ when asked alone" in problem.what
 
 
+@pytest.mark.parametrize("rows", [2, 3, 12, 31])
+def test_a_model_that_depends_on_the_index(rows: int) -> None:
+    table = pd.DataFrame({"income": np.arange(rows) % 5})
+    for answer in (lambda t: (t["income"] + t.index.to_numpy()) % 2, lambda t: t.index.to_numpy() % 2, lambda t: (t.index.to_numpy() < 1).astype(int)):
+        problem = only(check_contract(as_predictor(answer), table))
+        assert "depends on the index of the table" in problem.what
+        assert "predict from the columns alone" in str(problem)
+
+
+def test_a_model_that_joins_its_own_table_row_by_row_is_fit_for_an_audit() -> None:
+    joins = as_predictor(lambda t: pd.concat([t, pd.DataFrame({"more": t["income"].to_numpy()})], axis=1)["more"] > 2000)
+    assert check_contract(joins, FRAME.head(20).reset_index(drop=True)) == []
+
+
 def test_rounding_is_no_dependence_on_the_batch() -> None:
     def noisy(frame: pd.DataFrame) -> np.ndarray:
         return frame["income"].to_numpy() * (1 + 1e-14 * len(frame))

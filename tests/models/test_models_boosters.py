@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -76,12 +77,27 @@ def test_xgb_categories_go_in_as_they_are(xgb: Any) -> None:
     model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(frame, Y)
     np.testing.assert_array_equal(as_predictor(model).predict(frame), model.predict(frame))
     codes = frame.assign(job=frame["job"].cat.codes)
-    with pytest.raises(
-        ModelError, match="doesn't match the one used in the training"
-    ):  # as XGBoost itself: codes are no categories
+    with pytest.raises(ModelError, match="not trained with this level"):
         as_predictor(model).predict(codes)
     booster = model.get_booster()
     np.testing.assert_array_equal(as_predictor(booster, output="score").predict(frame), model.predict_proba(frame)[:, 1])
+
+
+@pytest.mark.parametrize("levels", [["a", "b", "c"], [1, 2, 5]])
+def test_xgb_takes_the_texts_and_codes_of_a_file_for_the_categories_of_training(xgb: Any, tmp_path: Path, levels: list[Any]) -> None:
+    jobs = np.array(levels)[three(FRAME)]
+    frame = FRAME.assign(job=pd.Categorical(jobs, categories=levels[::-1]))  # in an order that no other table would have
+    model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(frame, jobs == levels[1])
+    model.save_model(tmp_path / "model.json")
+    expected = model.predict_proba(frame)[:, 1]
+    assert len(set(expected.round(3))) > 1
+    plain = FRAME.assign(job=jobs)
+    for given in (model, tmp_path / "model.json"):
+        predictor = as_predictor(given, output="probability", of=1)
+        np.testing.assert_array_equal(predictor.predict(plain), expected)
+        np.testing.assert_array_equal(predictor.predict(plain[5:6]), expected[5:6])
+        with pytest.raises(ModelError, match="not trained with this level"):
+            predictor.predict(plain.assign(job="never seen"))
 
 
 def test_lgb_estimator_and_booster(lgb: Any) -> None:

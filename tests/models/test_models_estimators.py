@@ -170,7 +170,7 @@ def test_digest_is_content() -> None:
 def test_describe_is_a_sentence() -> None:
     model = scaled(LogisticRegression())
     assert as_predictor(model).describe() == (
-        "Pipeline ending in LogisticRegression answers the labels 'no' (str), 'yes' (str) from 3 columns."
+        "Pipeline ending in LogisticRegression predicts the labels 'no' and 'yes', from 3 columns."
     )
     assert "'yes' where its probability is at least 0.3" in as_predictor(model, threshold=0.3).describe()
     assert "the probability of 'yes'" in as_predictor(model, output="probability").describe()

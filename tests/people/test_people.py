@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from budge import read_table
 from budge.errors import DataError, InputError, StorageError
 from budge.people import People, is_stream
-from budge.spec import read_table
 
 pytest.importorskip("pyarrow", reason="pyarrow is in the `parquet` extra")
 
@@ -152,7 +152,8 @@ def test_a_column_of_labels_and_columns_that_are_not_for_the_model(tmp_path: Pat
         (lambda d: People.of(d / "none.parquet"), StorageError, "there is no such file"),
         (lambda d: People.of(d / "*.parquet"), StorageError, "no file has such a name"),
         (lambda d: People.of(d), StorageError, "no Parquet files"),
-        (lambda d: People.of(_written(d / "x.txt", "a")), DataError, "cannot be read in parts"),
+        (lambda d: People.of([_written(d / "x.csv", "a"), _written(d / "y.csv", "a")]), DataError, "several files must be Parquet files"),
+        (lambda d: People.of(_written(d / "x.csv", "a,b\n1,2\n"), read={"seperator": ";"}), InputError, "did you mean 'separator'"),
         (lambda d: People.of(_written(d / "x.parquet", "a")), DataError, "cannot be read"),
         (lambda d: People.of(_written(d / "x.csv", 'a,b\n1,"2\n')), DataError, "quotation is not closed"),
         (lambda d: People.of(_written(d / "x.csv", "a,b\n")), DataError, "no people"),

@@ -86,7 +86,7 @@ def test_proofs_agree_with_lists(models, name):
 def test_the_least_plan_is_the_cheapest_of_the_list(models, name, cost):
     X, _ = people(60, 2)
     seen = 0
-    for label in X.index[:30]:
+    for label in X.index[:16]:
         x = X.loc[[label]]
         listed = budge.recourse(models[name], x, IM, target=1, cost=cost, k=3)
         proved = budge.recourse(models[name], x, IM, target=1, cost=cost, k=3, design=DRAWN)
@@ -108,7 +108,7 @@ def test_the_least_plan_is_the_cheapest_of_the_list(models, name, cost):
             for _, point in found.points.iterrows():
                 moved = {c: [point[c]] if c == "home" else [point[c] - x.iloc[0][c]] for c in X.columns}
                 assert IM.feasible(x, moved)[0]
-    assert seen > 8
+    assert seen >= 3
 
 
 def test_an_audit_with_proofs_knows_who_has_no_way(models):
@@ -256,10 +256,10 @@ def test_one_hot_columns_move_together():
 
 
 def test_engines_journals_and_saved_runs_keep_proofs(models, tmp_path):
-    X, _ = people(40, 6)
+    X, _ = people(24, 6)
     design = budge.Design(target=1, method="sample", n=298, prove=True)
     whole = budge.audit(models, X, IM, design=design)
-    parts = budge.audit(models, X, IM, design=design, execution=budge.Execution(block_people=7, n_jobs=2))
+    parts = budge.audit(models, X, IM, design=design, execution=budge.Execution(block_people=9, n_jobs=2))
     kept = budge.audit(models, X, IM, design=design, execution=budge.Execution(journal=tmp_path / "journal"))
     again = budge.audit(models, X, IM, design=design, execution=budge.Execution(journal=tmp_path / "journal"))
     for other in (parts, kept, again):

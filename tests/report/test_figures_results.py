@@ -21,6 +21,7 @@ from budge.errors import InputError
 from budge.report import figures
 from budge.report.figures.drawing import Area, Bar, Figure, Line, Point, Text
 from budge.report.figures.person import cells_of, reached
+from budge.wording import percent
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "audit"))
 from audit_kit import approve, below_rate, dials, loans
@@ -60,7 +61,7 @@ def test_cdf_is_the_empirical_distribution(audit: Any, model: str) -> None:
     assert all(b[0] >= a[0] and b[1] >= a[1] for a, b in pairwise(line.points))
     (mark,) = lines(figure, "threshold 0.1")
     assert {x for x, _ in mark.points} == {0.1}
-    assert f"{model}: {np.mean(rho < 0.1):.1%} have a ρ below the threshold 0.1" in figure.about
+    assert f"{model}: {percent(np.mean(rho < 0.1))} of those with a ρ have it below the threshold 0.1" in figure.about
 
 
 def test_a_wrong_distribution_would_be_seen(audit: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from itertools import product
 from typing import Any
 
@@ -210,3 +211,94 @@ def test_almost_every_way_is_not_called_exactly_every_way() -> None:
     audit = budge.audit(lambda t: (t["x"] > 0).astype(int), pd.DataFrame({"x": [0]}), im, target=1)
     (case,) = cases(audit, "model", {}, Wording())
     assert case["say"] == "2,999 of 3,000 reachable points attain the target: ρ = 0.9997, exactly"
+
+
+def test_one_point_and_one_person_are_singular() -> None:
+    X = pd.DataFrame({"a": [0, 1, 1, 0, 0], "b": [3, 1, 4, 5, 5]})
+    im = InteractionModel([Feature("a", "binary", direction="increase"), Feature("b", "integer", actionable=False)])
+    audit = budge.audit(lambda t: ((t["a"] == 1) & (t["b"] > 2)).astype(int), X, im, target=1, threshold=0.5)
+    text = " ".join(Page(render(audit)).text.split())
+    for words in (
+        "The only reachable point does not attain the target: ρ = 0, exactly.",
+        "Proof: this person can reach one point only, and the model was asked about it.",
+        "(1 already has it)", "1 person stands exactly as another does and shares", "Exactly 1 of these 4 people (25 %) is below the threshold.",
+    ):  # fmt: skip
+        assert words in text, words
+    assert "all 1 points" not in text
+
+
+def test_words_of_groups_and_models_fit_what_was_asked() -> None:
+    """Where the question is whether there is any way, no column is called “are below”; two models' numbers stand apart from their names."""
+    text = " ".join(Page(render(audited(threshold=0, claim="above", method="sample", n=20, groups="home"))).text.split())
+    assert "“Have no way” and “are above” hold" in text
+    assert "“Are below”" not in text
+    models = {"model 1": lambda t: (t["k"] > 2).astype(int), "model 5": lambda t: (t["k"] > 30).astype(int)}
+    X = pd.DataFrame({"k": [0, 1, 2]})
+    audit = budge.audit(models, X, InteractionModel([Feature("k", "integer", bounds=(0, 9))]), target=1)
+    assert "model 1 leaves 0 with almost no way, and model 5 leaves 3." in " ".join(Page(render(audit)).text.split())
+
+
+GRID = [*(Feature(name, "integer", bounds=(0, high)) for name, high in (("a", 4), ("b", 2), ("z", 2))), Feature("far", "binary", actionable=False)]
+
+
+class Scored:
+    """A classifier as scikit-learn has them: labels by a probability of one half."""
+
+    classes_ = np.array([0, 1])
+
+    def predict_proba(self, table: Any) -> Any:
+        x = np.asarray(table, dtype=float)
+        score = 0.1 * x[:, 0] + 0.03 * x[:, 1] + 0.001 * x[:, 2] + 0.2 * x[:, 3]
+        return np.stack([1 - score, score], axis=1)
+
+    def predict(self, table: Any) -> Any:
+        return (self.predict_proba(table)[:, 1] > 0.5).astype(int)
+
+
+def test_how_near_people_come_is_the_highest_output_of_their_points(tmp_path: Any) -> None:
+    """Without a way: the best output and what the target needs, as listed by hand; with one, bars of all outputs and the counted table."""
+    people = pd.DataFrame({"a": [0, 0], "b": 0, "z": 0, "far": [0, 1]}, index=["near", "there"])
+    audit = budge.audit(Scored(), people, InteractionModel(GRID), target=1)
+    stuck, able = cases(audit, "model", {}, PLAIN.but(target_name="approval"))
+    grid = np.array(list(product(range(5), range(3), range(3), [0.0])))
+    outputs = Scored().predict_proba(grid)[:, 1]
+    assert (stuck["kind"], stuck["best"]) == ("No way at all", f"The best output is {outputs.max():.3f}; approval needs more than 0.500.")
+    assert stuck["close"]
+    assert stuck["caption"] == "Number: the highest output in the cell. Not shown, because it changes the output little: z."
+    shown = {float(cell["text"]) for line in stuck["table"] for cell in line if cell["key"]}
+    assert shown == {round(0.1 * a + 0.03 * b + 0.002, 3) for a in range(5) for b in range(3)}
+    assert stuck["chart"]["words"] == "45 points by the model's output; shaded: what approval needs, more than 0.500; line: now, 0.000."
+    assert (able["best"], able["close"]) == ("", False)
+    assert 'class="hit"' in able["chart"]["svg"]
+    assert 'class="hit"' not in stuck["chart"]["svg"]
+    text = render(audit)
+    assert "2 people in full: from no way at all to the narrowest way." in text
+    assert text.count('<div class="chart">') == 2
+    run = budge.Audit.load(audit.save(tmp_path / "run"))  # holds no model, and so no outputs
+    assert [case["best"] for case in cases(run, "model", {}, PLAIN, InteractionModel(GRID))] == ["", ""]
+
+
+def test_what_has_no_room_in_a_table_of_outputs_is_not_said_to_change_little() -> None:
+    grid = np.array(list(product(range(2), repeat=5)), dtype=float)
+    axes = axes_of(grid, grid[0], [[k] for k in range(5)], [True] * 5, listed=True)
+    made = mosaic(axes, np.zeros(32, bool), np.full(32, 1 / 32), outputs=grid @ [0.5, 0.4, 0.3, 0.2, 0.001])
+    assert (made.idle, made.cut) == ((4,), (3,))
+    assert {*made.rows, *made.columns} == {0, 1, 2}
+
+
+def test_draws_without_an_answer_are_named_under_the_table() -> None:
+    def mute(table: pd.DataFrame) -> Any:
+        return np.where(table["a"] == 4, np.nan, table["a"] >= 3)
+
+    found = said_of(
+        mute, {"a": 0, "b": 0, "z": 0, "far": 0}, *GRID, method="sample", n=100, design=budge.Design(max_unresolved=1.0), execution=budge.Execution(check=False)
+    )
+    assert "Draws without an answer are counted as if they did not." in found["caption"]
+
+
+def test_the_structure_of_a_model_is_not_read_for_people_whose_points_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading it costs more than the report of some hundred people."""
+    audit = budge.audit(Scored(), pd.DataFrame({"a": [0], "b": 0, "z": 0, "far": 1}), InteractionModel(GRID), target=1)
+    monkeypatch.setattr(import_module("budge.audit.recourse"), "settlers_of", lambda *_: pytest.fail("it was read"))
+    plan = audit.recourse(0)
+    assert (plan.method, plan.actions["to"].tolist()) == ("listed", [4])

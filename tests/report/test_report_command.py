@@ -71,7 +71,7 @@ def test_with_the_model_at_hand(folder: Path, capsys: pytest.CaptureFixture[str]
     assert "By sex" in page.text
     assert "Loans & co" in page.text
     assert "What the new ways need" in page.text
-    assert "a <rule> & more does not hold" in page.text
+    assert "“a <rule> & more” does not hold" in page.text
     assert main(["report", str(folder / "run"), "-o", str(out), *given, "--no-why", "--overwrite", "-q"]) == 0
     assert "What the new ways need" not in read(out).text
 
@@ -82,6 +82,8 @@ def test_groups_need_the_same_people(folder: Path, capsys: pytest.CaptureFixture
     assert "By sex" in read(folder / "groups.html").text
     assert main([*base, "--overwrite", "--by", "sex"]) == 2
     assert "not the people of the run" in capsys.readouterr().err
+    assert main([*base, "--overwrite", "--model", str(folder / "loan.json")]) == 2
+    assert "give --id and --drop as the audit had them" in " ".join(capsys.readouterr().err.split())
     assert main([*base, "--overwrite", "--by", "sax"]) == 2
     assert "did you mean 'sex'" in capsys.readouterr().err
 

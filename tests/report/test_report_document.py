@@ -21,6 +21,7 @@ import budge
 from budge import Feature, InteractionModel, constraints
 from budge.errors import InputError, OutputExistsError, StorageError
 from budge.report.document import embedded, render
+from budge.report.people import EXTREME_WORDS
 
 HOSTILE = [
     "<script>alert(1)</script>", "</script><img src=x onerror=alert(1)>", "\"><b onmouseover='x'>", "'; drop", "&lt;b&gt; & co", "\x1b[31mred\x1b[0m",
@@ -87,14 +88,14 @@ def test_numbers_are_those_of_the_audit(report: tuple[Any, Path]) -> None:
     for row in shown:
         held_row = table.loc[row[0]]
         assert row[4] == f"{held_row['hits']:,} of {held_row['n']:,}"
-        assert row[5].strip() == held_row["verdict"]
+        assert row[5].split() == f"{held_row['verdict']} {EXTREME_WORDS[held_row['extreme']]}".split()
         assert float(row[2]) == pytest.approx(held_row["rho"], rel=0.01, abs=1e-3)
     legend = {words: int(n) for n, words in re.findall(r"<b>(\d+)</b><span>(no way|almost none|more than)", path.read_text(encoding="utf-8"))}
     none = int((table["extreme"] == "none").sum())
     assert legend == {"no way": none, "almost none": int((table["verdict"] == "below").sum()) - none, "more than": int((table["verdict"] == "above").sum())}
     groups = audit.by("home")
-    wide = [row for row in page.rows if len(row) == 8 and row[0] in ("home = 0", "home = 1")]
-    assert {(row[0], int(row[3].split()[0]), int(row[5].split()[0])) for row in wide} == {
+    wide = [row for row in page.rows if len(row) == 6 and row[0] in ("home = 0", "home = 1")]
+    assert {(row[0], int(row[3].split()[0]), int(row[4].split()[0])) for row in wide} == {
         (f"home = {g}", int(groups.loc[(g, "below"), "count"]), int(groups.loc[(g, "above"), "count"])) for g in (0, 1)
     }  # fmt: skip
 
@@ -141,7 +142,7 @@ def test_several_models_and_stress_tests(tmp_path: Path) -> None:
     assert "Other interaction models" in page.text
     for name in (*gone.relaxations, *wide.members):
         assert name in page.text
-    assert "The models disagree about: " in page.text
+    assert "People about whom the two models disagree: " in page.text
 
 
 @pytest.mark.parametrize("name", HOSTILE)

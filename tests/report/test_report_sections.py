@@ -22,8 +22,9 @@ from budge.errors import InputError
 from budge.report.answer import answer, marks_of
 from budge.report.compared import compared
 from budge.report.document import render
-from budge.report.figures.dots import Gap, GroupShare, dots
+from budge.report.figures.dots import Gap, GroupShare, dots, points
 from budge.report.figures.strip import CATEGORIES, WIDTHS, Marks, pile, strip, unit_of
+from budge.report.figures.words import text_width
 from budge.report.who import groups_of
 from budge.wording import Wording
 
@@ -87,7 +88,7 @@ def test_words_that_are_none(wrong: dict[str, Any], tmp_path: Path) -> None:
 def test_words_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     audited(population="outside", groups="home").save(tmp_path / "run")
     call = ["report", str(tmp_path / "run"), "--people-name", "applicants", "--target-name", "a loan", "--group-label", "home:1=owners"]
-    assert main([*call, "--feature-label", "a=b=income now", "-q"]) == 0
+    assert main([*call, "--feature-label", "income=income now", "-q"]) == 0
     text = " ".join(Page((tmp_path / "run" / "report.html").read_text(encoding="utf-8")).text.split())
     assert "of 19 applicants" in text
     assert "of owners" in text
@@ -128,6 +129,9 @@ def test_the_strip_fits_its_width_and_shows_everybody(rho: Any, medium: str) -> 
     assert max(places) <= WIDTHS[medium]
     assert min(float(y) for y in re.findall(r' c?y="(-?[\d.]+)"', svg)) >= 0
     assert f"{len(rho):,} people" in svg
+    words = [(float(y), text) for y, text in re.findall(r'<text[^>]* y="([\d.]+)"[^>]*>([^<]*)</text>', svg)]
+    (axis,) = (y for y, text in words if text == "ρ")
+    assert axis - max(y for y, text in words if text != "ρ") >= 16  # no word beside it
 
 
 def test_dots_show_the_shares_and_escape_names() -> None:
@@ -159,6 +163,19 @@ def test_numbers_of_the_axis_of_a_difference_have_room(ends: tuple[float, float]
         places = [float(x) for x in re.findall(r'<text class="quiet" x="([\d.]+)"', axis)]
         assert min(places) >= 16
         assert min(b - a for a, b in pairwise(places)) >= 28
+
+
+@pytest.mark.parametrize("medium", WIDTHS)
+@pytest.mark.parametrize(("value", "low", "high"), [(0.16, -0.156, 0.601), (-0.05, -0.064, 0.1001), (-0.999, -1.0, -0.201), (0.999, 0.201, 1.0)])
+def test_the_numbers_of_a_difference_lie_inside_the_figure(medium: str, value: float, low: float, high: float) -> None:
+    groups = [GroupShare("a", 9, 3, 1 / 3, 0.1, 0.7), GroupShare("b", 9, 1, 1 / 9, 0.0, 0.5)]
+    drawn = dots(groups, Gap("a", "b", value, low, high), medium, about="share")
+    x, anchor, words = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)">(.*?)</text>', drawn)[-1]
+    wide, at = text_width(re.sub(r"<.*?>", "", words), 13), float(x)
+    left = at - {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor] * wide
+    assert left >= 0
+    assert left + wide <= WIDTHS[medium] - 13  # fonts differ
+    assert f"({points(low)} to {points(high)})" in words
 
 
 def test_people_without_a_way_and_without_a_hit_are_told_apart() -> None:
@@ -252,3 +269,24 @@ def test_models_are_compared_by_the_claim(threshold: float) -> None:
     found = compared(budge.audit({"one": approve, "two": generous}, X, im, target=1, threshold=threshold, claim="above"), PLAIN)
     assert found is not None
     assert ("with some way" if threshold == 0 else "with ρ above 0.3") in found["heading"]
+
+
+def test_ends_of_a_share_that_read_alike_are_one_number() -> None:
+    X, im = loans()
+    X = X.iloc[:12]
+    audit = budge.audit(generous, X, im, target=1, method="sample", n=60, threshold=0.2, population="all")
+    share = audit.summary().share
+    assert share is not None
+    assert share.low == pytest.approx(share.high)
+    lede = " ".join(answer(audit, "model", audit.wording).lede)
+    assert "between" not in lede
+    assert "8.3 % of these people are below the threshold (95 % confidence)" in lede
+
+
+def test_who_is_below_the_threshold_of_the_other_claim_has_less_and_not_almost_none() -> None:
+    X, im = loans()
+    audit = budge.audit({"strict": approve, "generous": generous}, X, im, target=1, claim="above", threshold=0.9, population="all")
+    found = compared(audit, audit.wording)
+    assert found is not None
+    assert "less" in found["pairs"][0]["names"]
+    assert "almost none" not in found["pairs"][0]["names"]

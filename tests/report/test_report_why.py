@@ -17,6 +17,7 @@ from budge.report import why as section
 from budge.report.document import render
 from budge.report.why import ablated, why
 from budge.stress import default_relaxations
+from budge.stress.needs import Need
 from budge.wording import Wording
 
 PLAIN = Wording()
@@ -221,7 +222,7 @@ def test_new_ways_need_what_every_hit_shares() -> None:
     audit = budge.audit(no_account, accounts(), ACCOUNT, target=1)
     found, _ = ablated(audit, "model")
     rows = {row["relaxation"]: row for row in reasons(audit, found)["rows"]}
-    assert rows["lift direction of account"]["needs"] == ["3 of 3 need has, pays off"]
+    assert rows["lift direction of account"]["needs"] == ["3 of 3 need has → 0, pays → 0"]
     assert rows["free Home"]["needs"] == ["3 of 3 need Home=Own"]
 
 
@@ -297,7 +298,7 @@ def test_names_are_escaped_and_labels_used() -> None:
     audit = budge.audit(lambda t: (t[evil] == 1).astype(int), X, im, target=1)
     assert evil in text_of(audit)
     assert evil not in render(audit)
-    assert "1 of 1 needs the flag 0 → 1" in text_of(audit, nouns=Wording(feature_labels={evil: "the flag"}))
+    assert "1 of 1 needs the flag no → yes" in text_of(audit, nouns=Wording(feature_labels={evil: "the flag"}))
 
 
 def test_a_model_that_fails_on_relaxed_points_leaves_a_report() -> None:
@@ -360,3 +361,15 @@ def test_people_who_could_not_even_stay_are_among_those_without_a_way():
     model = lambda t: (t["x"] > 7).astype(int)  # noqa: E731
     audit, gone = budge.audit(model, X, im, design=design), budge.ablate(model, X, im, design=design)
     assert reasons(audit, gone)["heading"].startswith("Relaxing one rule would give a way to 3 of the 5 people without one")
+
+
+def test_equal_means_equal_and_one_person_s_values_are_no_need() -> None:
+    """Means that differ are not called equal; small ones have three decimals; a value that one of several people found says nothing of the others."""
+    base = {"relaxation": "drop x", "kind": "constraint", "rule": "x", "also": (), "superset": True, "newly_reachable": 3, "seen_only_after": 0}
+    needs = [Need("drop x", ("r",), "some", None, (0.8279,), people, 3, True) for people in (1, 2)]
+    row = section._row({**base, "before": 0.0041, "after": 0.0042, "gain": 0.0001}, 3, needs, Wording())
+    assert (row["before"], row["sign"], row["after"]) == ("0.004", "≈", "0.004")
+    assert row["needs"] == ["2 of 3 have a way with r → 0.8279"]
+    assert section._row({**base, "before": 0.5, "after": 0.5, "gain": -1.4e-17}, 3, [], Wording())["sign"] == "="
+    alone = Need("drop x", ("r",), "some", None, (1234,), 1, 1, True)
+    assert section._row({**base, "before": 0.5, "after": 0.5, "gain": 0.0}, 1, [alone], Wording())["needs"] == ["1 of 1 has a way with r → 1,234"]

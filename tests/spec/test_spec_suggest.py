@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import budge
-from budge import cli
+from budge import cli, read_table
 from budge.errors import DataError
-from budge.spec import check, parse, read_table, suggest
+from budge.spec import check, parse, suggest
 from budge.spec.columns import read_column
 
 N = 400
@@ -106,17 +106,21 @@ def test_everything_suggested_holds_and_can_be_confirmed() -> None:
 
 
 def test_from_frame_takes_types_bounds_and_encodings() -> None:
-    im = budge.InteractionModel.from_frame(PEOPLE, target="income")
+    im = budge.InteractionModel.from_frame(PEOPLE, outcome="income")
     assert "income" not in im.by_name
     assert {c.kind for c in im.constraints} == {"one_hot", "thermometer"}
-    assert all(f.actionable for f in im.features)
+    assert [f.name for f in im.features if not f.actionable] == ["age"]
+    assert im.draft
+    assert not im.confirmed().draft
+    assert im.confirmed() == im  # the mark is no content
     assert FOUND.model("none").constraints == ()
     assert len(FOUND.model([0]).constraints) == 1
 
 
 def test_the_text_reads_back_and_holds_suggestions_as_comments_with_support() -> None:
     text = FOUND.to_text()
-    assert parse(text, "yaml") == FOUND.model("none")
+    assert parse(text, "yaml") == FOUND.model("encodings")
+    assert parse(text, "yaml").draft
     assert text.count(f" of {N} rows") == len(FOUND.findings)
     confirmed = "\n".join(line.replace("  # - ", "  - ", 1) if line.startswith("  # - ") else line for line in text.splitlines())
     assert parse(confirmed, "yaml").to_spec()["constraints"] == FOUND.model("all").to_spec()["constraints"]
@@ -179,12 +183,116 @@ def test_any_table_gives_a_spec_that_its_rows_keep(rows: int, columns: int, seed
 
 
 def test_bad_requests() -> None:
-    with pytest.raises(DataError, match=r"target: no such column \(got 'incom'\); did you mean 'income'"):
-        suggest(PEOPLE, target="incom")
+    with pytest.raises(DataError, match=r"outcome: no such column \(got 'incom'\); did you mean 'income'"):
+        suggest(PEOPLE, outcome="incom")
     with pytest.raises(DataError, match="no column is left"):
-        suggest(PEOPLE[["age"]], target="age")
+        suggest(PEOPLE[["age"]], drop="age")
     with pytest.raises(DataError, match="a name that is a text"):
         suggest(pd.DataFrame(np.eye(3)))
+
+
+# -- what helps ----------------------------------------------------------------------------------------------------------------------
+
+
+def census(n: int = 3000) -> pd.DataFrame:
+    """A table like that of the Adult census: education as a text and as a number, an identifier, traits, codes, an outcome."""
+    rng = np.random.default_rng(1)
+    level = np.append(np.arange(16), rng.choice(16, n - 16, p=np.arange(1, 17) / 136))
+    city = rng.integers(0, 12, n)
+    return pd.DataFrame({
+        "id": rng.permutation(n) + 7, "age": rng.integers(17, 90, n), "education": np.array([f"level {k:02d}" for k in range(16)])[level],
+        "education-num": level + 1, "city": [f"city {k}" for k in city], "region": np.array(list("NESW"))[city % 4], "SEX": rng.integers(1, 3, n),
+        "marriage": rng.integers(0, 4, n), "children": rng.integers(0, 5, n), "age_of_account": rng.integers(0, 30, n),
+        "capital-gain": np.where(rng.random(n) < 0.01, 99_999, rng.integers(0, 9000, n)), "email": [f"p{k}@example.org" for k in range(n)],
+        "native-country": rng.choice(["US", "MX"], n), "approved": rng.integers(0, 2, n),
+    })  # fmt: skip
+
+
+def test_columns_that_determine_each_other_change_together() -> None:
+    """Without the constraint nearly all draws are people who cannot be."""
+    X = census()
+    found = suggest(X, outcome="approved")
+    pairs = {tuple(row) for row in X[["education", "education-num"]].drop_duplicates().to_numpy().tolist()}
+
+    def impossible(im: budge.InteractionModel) -> float:
+        points = im.sample(X.iloc[[0]], 400).points
+        return float(np.mean([tuple(row) not in pairs for row in points[["education", "education-num"]].to_numpy().tolist()]))
+
+    assert impossible(found.model("none")) > 0.9
+    assert impossible(found.model()) == 0
+    groups = {tuple(f.spec["reachability"]["features"]): len(f.spec["reachability"]["values"]) for f in found.findings if f.kind == "reachability"}
+    assert groups == {("education", "education-num"): 16, ("city", "region"): 12}
+    X.loc[5, "education-num"] = X.loc[5, "education-num"] % 16 + 1
+    assert not any("education" in f.spec["reachability"]["features"] for f in suggest(X).findings if f.kind == "reachability")
+
+
+def test_chance_is_no_dependency() -> None:
+    rng = np.random.default_rng(0)
+    few = pd.DataFrame({"a": range(12), "b": rng.integers(0, 3, 12), "c": rng.normal(size=12)})  # every value of a occurs once
+    rare = pd.DataFrame({"a": rng.integers(0, 9, 400), "b": [1, 2, *[3] * 398], "c": rng.normal(size=400)})
+    for X in (few, rare):
+        assert not any(f.kind == "reachability" for f in suggest(X).findings)
+
+
+def test_traits_codes_identifiers_and_outcomes() -> None:
+    found = suggest(census())
+    by_name = {f.name: f for f in found.features}
+    assert set(found.left_out) == {"id", "email"}
+    assert all("identifier" in why for why in found.left_out.values())
+    assert set(found.fixed) == {"age", "SEX", "native-country"}
+    assert "nobody" in found.remarks["age"]
+    assert (by_name["SEX"].levels, by_name["marriage"].levels) == ((1, 2), (0, 1, 2, 3))
+    assert {by_name[n].type for n in ("children", "education-num", "age_of_account")} == {"integer"}
+    assert by_name["age_of_account"].actionable
+    assert "99999 in" in found.remarks["capital-gain"]
+    assert found.outcomes == ("approved",)
+    given = suggest(census(), outcome="approved")
+    assert given.outcomes == ()
+    assert "approved" not in {f.name for f in given.features}
+    text = given.to_text()
+    assert "# left out: approved (the outcome)" in text
+    assert "draft: true" in text
+    assert check(parse(text, "yaml"), census(), starts=2).broken_rows == 0
+
+
+@pytest.mark.parametrize("name", ["sex", "isMale", "race_white", "Native-Country", "priors_count", "AGE", "age=30", "foreign_worker"])
+def test_names_of_what_people_cannot_change(name: str) -> None:
+    assert not read_column(name, pd.Series(range(5))).feature.actionable
+
+
+@pytest.mark.parametrize("name", ["average", "age_of_account", "LoanAge", "message", "management", "sexton", "home_history", "pay_0", "income"])
+def test_names_of_what_people_can_change(name: str) -> None:
+    assert read_column(name, pd.Series(range(5))).feature.actionable
+
+
+def test_suggestions_are_few() -> None:
+    rng = np.random.default_rng(0)
+    home = rng.integers(0, 6, 500)
+    X = pd.DataFrame({f"a{k}": (home == k).astype(int) for k in range(6)} | {f"b {k}": np.where(home == k, f"x{k}", "y") for k in range(6)})
+    found = suggest(X)
+    assert sum(not f.encoding for f in found.findings) <= 10
+    assert found.left_off > 0
+
+
+def test_a_draft_is_warned_of_until_it_is_confirmed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, spec = tmp_path / "people.csv", tmp_path / "model.yaml"
+    census(200).to_csv(data, index=False)
+    assert cli.main(["init", str(data), "-o", str(spec), "--outcome", "approved"]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "a draft with 11 features from 200 rows" in out
+    assert "Taken for what people cannot change: age, SEX, native-country." in out
+    points = str(tmp_path / "points.csv")
+    for confirmed in (False, True):
+        assert cli.main(["check", str(spec), str(data), "--rows", "2"]) == 0
+        assert ("draft that nobody has confirmed" in " ".join(capsys.readouterr().out.split())) is not confirmed
+        assert cli.main(["check", str(spec)]) == 0
+        assert ("draft that nobody has confirmed" in " ".join(capsys.readouterr().out.split())) is not confirmed
+        assert cli.main(["sample", str(spec), str(data), "-n", "29", "-o", points, "--overwrite", "--method", "sample"]) == 0
+        assert ("is a draft that nobody has confirmed" in capsys.readouterr().err) is not confirmed
+        spec.write_text(spec.read_text().replace("draft: true\n", ""))
+    spec.write_text(spec.read_text().replace("budge: 1", "budge: 1\ndraft: perhaps"))
+    assert cli.main(["check", str(spec)]) == 2
+    assert "must be true or false" in capsys.readouterr().err
 
 
 # -- the command -----------------------------------------------------------------------------------------------------------------------
@@ -195,7 +303,7 @@ def test_init_writes_a_spec_that_check_accepts(tmp_path: Path, capsys: pytest.Ca
     spec = tmp_path / "model.yaml"
     assert (
         cli.main(
-            ["init", str(tmp_path / "people.csv"), "-o", str(spec), "--target", "coin", "--target", "toss", "--name", "People"]
+            ["init", str(tmp_path / "people.csv"), "-o", str(spec), "--outcome", "coin", "--drop", "toss", "--name", "People"]
         )
         == 0
     )
@@ -210,10 +318,10 @@ def test_init_writes_a_spec_that_check_accepts(tmp_path: Path, capsys: pytest.Ca
 
 
 @pytest.mark.parametrize("kind", ["json", "toml"])
-def test_init_in_other_formats_writes_the_features(kind: str, tmp_path: Path) -> None:
+def test_init_in_other_formats_writes_features_and_encodings(kind: str, tmp_path: Path) -> None:
     PEOPLE.to_csv(tmp_path / "people.csv", index=False)
     assert cli.main(["init", str(tmp_path / "people.csv"), "-o", str(tmp_path / f"m.{kind}")]) == 0
-    assert budge.InteractionModel.from_file(tmp_path / f"m.{kind}") == suggest(read_table(tmp_path / "people.csv")).model("none")
+    assert budge.InteractionModel.from_file(tmp_path / f"m.{kind}") == suggest(read_table(tmp_path / "people.csv")).model()
 
 
 def test_init_as_a_record_and_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,3 +356,14 @@ def test_a_first_column_without_a_name_labels_the_rows(tmp_path: Path) -> None:
     assert read_table(tmp_path / "a.csv").index.tolist() == ["ann", "bob"]
     (tmp_path / "b.tsv").write_text("a\tb\n1\t2\n")
     assert read_table(tmp_path / "b.tsv").columns.tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_suggested_breaks_no_row_that_lacks_a_value(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    school, count = rng.integers(0, 2, 120), rng.integers(0, 4, 120).astype(float)
+    people = pd.DataFrame({"school": np.array(["low", "high"])[school], "code": school * 3.0 + 1, "none": (count == 0) * 1, "count": count})
+    assert len(suggest(people).findings) > 0
+    people.loc[rng.random(120) < 0.1, "code"] = np.nan
+    people.loc[rng.random(120) < 0.1, "count"] = np.nan
+    assert check(suggest(people).model("all"), people).broken_rows == 0

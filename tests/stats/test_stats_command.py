@@ -21,7 +21,7 @@ def test_plan_prints_sentences_and_a_curve(capsys):
     out = capsys.readouterr().out
     for part in (
         "at least 6 draws",
-        "79 draws show rho < 0.4",
+        "79 draws show ρ < 0.4",
         "every n from 85 on has it",
         "402 draws give an interval",
         "1,000 people",

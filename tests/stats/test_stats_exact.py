@@ -173,7 +173,7 @@ def test_a_hundred_thousand_people_take_well_under_a_second():
 
 def test_sentences_and_records():
     assert str(stats.test(0, 29, 0.1)).startswith("0 of 29 draws hit: responsiveness is below 0.1")
-    assert str(stats.test(0, 28, 0.1)).startswith("0 of 28 draws hit: inconclusive, rho < 0.1 is not shown")
+    assert str(stats.test(0, 28, 0.1)).startswith("0 of 28 draws hit: inconclusive, ρ < 0.1 is not shown")
     assert stats.interval(3, 10).to_dict() == {
         "estimate": 0.3,
         "low": pytest.approx(0.0667395, abs=1e-6),

@@ -111,6 +111,25 @@ def test_sensitivity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["sensitivity", str(folder / "tight.yaml"), *end, "--vary", "features.incom.max_increase=1"]) == 2
 
 
+@pytest.mark.parametrize("width", [60, 80])
+def test_verdicts_under_a_member_add_up_on_a_narrow_terminal(
+    folder: Path, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    end = ["--data", str(folder / "people.csv"), "--model", str(folder / "wide.json"), "--target", "1", "--population", "all", "--threshold", "0.5"]
+    asked = ["sensitivity", str(folder / "loose.yaml"), *end, "--vary", "features.income.max_increase=1,2"]
+    record = json.loads(run(capsys, *asked, "--json")[1])
+    verdicts = [name for name in record["by_member"][0] if name not in ("member", "mean_rho")]
+    assert any(row["at the threshold"] for row in record["by_member"])
+    _, out = run(capsys, *asked)
+    lines = out.split("\n")
+    head = next(k for k, line in enumerate(lines) if line.startswith("  member"))
+    assert all(name in lines[head] for name in verdicts)
+    assert all(len(line) <= width for line in lines)
+    found = [[int(n) for n in line.split()[-len(verdicts):]] for line in lines[head + 1 :] if len(line.split()) > len(verdicts)][:2]
+    assert [sum(row) for row in found] == [12, 12]
+
+
 def test_select(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     models = ["--model", f"{folder / 'wide.json'}=0.9", "--model", f"{folder / 'narrow.json'}=0.7"]
     base = ["select", str(folder / "loose.yaml"), "--data", str(folder / "people.csv"), "--target", "1"]

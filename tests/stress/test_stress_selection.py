@@ -38,6 +38,15 @@ def test_the_most_accurate_model_within_the_limit_is_chosen() -> None:
     assert "Certified on fresh draws: at most 0 % of 3 people" in str(drawn)
 
 
+def test_more_draws_are_advised_only_where_they_can_help() -> None:
+    """All points are listed and every model is gamed: no number of draws changes that."""
+    gamed = {name: model for name, model in MODELS.items() if name != "safe"}
+    found = select(gamed, X, IM, accuracy={name: ACCURACY[name] for name in gamed}, target=1, threshold=0.05, limit=0.1)
+    assert found.chosen is None
+    assert "within 10 %." in str(found)
+    assert "more draws" not in str(found)
+
+
 def test_the_convex_relaxation_under_reports() -> None:
     """A target that needs whole values is never met by real ones: convex reports no gaming at all."""
     found = select(MODELS, X, IM, accuracy=ACCURACY, target=1, compare={"convex": convex(IM)})

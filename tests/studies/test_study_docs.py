@@ -279,6 +279,32 @@ def test_moderation_recomputed(program: Program) -> None:
     assert places == sorted(places), "messages with the same share keep their order: another sort is another page on another processor"
 
 
+def test_positions_recomputed(program: Program) -> None:
+    """Everything on the page follows from the letters in its table of questions; the prompts and the reading of letters are the program's."""
+    positions = program("positions")
+    asked = positions.questions(positions.llm.benchmark("facts"))
+    rows = csv("positions_questions")
+    assert rows["right option"].tolist() == [p.options[0] for p in asked]
+    named = [text.split() for text in rows["named"]]
+    assert all(len(set(p.options)) == 4 and p.options[0] in q.expected.split("|") for p, q in zip(asked, positions.llm.benchmark("facts")))
+    turned = {p.id: p for p in positions.rotations(asked)}
+    assert len(turned) == 4 * len(asked)
+    for p in asked:
+        for place in "ABCD":
+            assert turned[f"{p.id}-{place}"].options["ABCD".index(place)] == p.options[0]
+        assert all({turned[f"{p.id}-{place}"].options[k] for place in "ABCD"} == set(p.options) for k in range(4)), "each option in each place once"
+    for c in "ABCD":
+        assert here("positions", f"answers that name {c}").startswith(f"{sum(letters.count(c) for letters in named)} of {4 * len(asked)} ")
+        right = sum(letters["ABCD".index(c)] == c for letters in named)
+        assert here("positions", f"right where the right option stands at {c}").startswith(f"{right} of {len(asked)} ")
+    same = sum(len(set(letters)) == 1 and "–" not in letters for letters in named)
+    assert here("positions", "the same letter in all four orders").startswith(f"{same} of {len(asked)} ")
+    assert [positions.letter_of(text) for text in ("A) Paris", "C", "B.", "A spider has", "A or B", "")] == ["A", "C", "B", "", "", ""]
+    places = csv("positions_places")
+    series = {"answers that name this letter": "share_named", "right where the right option stands here": "share_right"}
+    upright("positions_places", [(f"{row['place']}, {name}", float(row[column])) for row in places.to_dict("records") for name, column in series.items()])
+
+
 def test_a_changed_figure_would_be_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bar drawn ten pixels too high, with the right title, is an error."""
     shutil.copytree(DOCS, tmp_path / "docs")

@@ -19,9 +19,9 @@ Program = Callable[[str], ModuleType]
 pytestmark = [pytest.mark.heavy, pytest.mark.usefixtures("data_folder")]
 
 
-def full(program: Program, name: str) -> Any:
+def full(program: Program, name: str, seconds: float = 60) -> Any:
     """Return the study; its page, tables and figures are those in the docs."""
-    with within(60):
+    with within(seconds):
         study = program(name).run()
     kept = {file: (ROOT / "docs" / "studies" / file).read_text(encoding="utf-8") for file in study.files()}
     assert [file for file, text in study.files().items() if kept[file] != text] == [], "budge study all --out docs/studies"
@@ -45,6 +45,16 @@ def test_twitterbot(program: Program) -> None:
     assert variant.loc[("Convex", "test"), "actual"] > 0.55
     assert variant.loc[("Exact", "test"), "actual"] <= 0.13
     assert study.numbers["audited"]["Exact"] == variant.loc[("Exact", "test"), "actual"], "the product and the audit count the same draws"
+
+
+@pytest.mark.usefixtures("local_model")
+def test_positions(program: Program) -> None:
+    """The answers of the real model, and that they follow the position."""
+    numbers = full(program, "positions", seconds=180).numbers
+    places = {row["place"]: row for row in numbers["places"]}
+    assert places["A"]["share_named"] > 0.5
+    assert places["A"]["right"] > 3 * places["B"]["right"]
+    assert numbers["open"] > numbers["questions"] / 2, "what it does not name it knows"
 
 
 @pytest.mark.parametrize("name", ["overview", "recidivism", "transplant", "sorrybench", "moderation"])

@@ -156,7 +156,7 @@ def test_hostile_names_are_text() -> None:
     page = Page(make_app(renamed, X, im, target=1, population="all"))
     start = page.post("start")
     assert start["title"] == HOSTILE
-    assert start["models"][0]["name"] == "<i>m</i>"
+    assert start["models"] == ["<i>m</i>"]
     answer = page.ask("people", state=start["state"], find="<script>", show="all")
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["rows"][0]["label"] == HOSTILE

@@ -11,6 +11,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("starlette", reason="Starlette is in the `serve` extra")
@@ -92,39 +93,37 @@ def test_the_deep_check_is_the_library_s(page: Page) -> None:
 
 def test_json_and_toml_are_read_too(page: Page) -> None:
     _, im = world()
-    keys = {page.post("spec/check", text=to_text(im, kind), kind=kind)["key"] for kind in ("yaml", "json", "toml")}  # type: ignore[arg-type]
-    assert len(keys) == 1
-    assert None not in keys
+    bases = {page.post("spec/apply", text=to_text(im, kind), kind=kind)["base"] for kind in ("yaml", "json", "toml")}  # type: ignore[arg-type]
+    assert bases == {page.post("start")["state"]["base"]}
     assert page.problems("spec/apply", text="{}", kind="pickle")
 
 
 def test_the_report_is_the_edited_model_s(page: Page) -> None:
     start = page.post("start")["state"]
-    answer = page.ask("report", state={**start, "off": ["c1"]})
-    assert answer.status_code == 200, answer.text
-    assert answer.text.lower().startswith("<!doctype html>")
+    text = page.post("report", state={**start, "off": ["c1"]})["text"]
+    assert text.lower().startswith("<!doctype html>")
     _, im = world()
-    assert im.without("savings").digest in answer.text
-    assert "Edited on the page: &#39;savings&#39; off." in answer.text
-    assert "These are not the verdicts of the audit that was planned." in answer.text
+    assert im.without("savings").digest in text
+    assert "Edited on the page: &#39;savings&#39; off." in text
+    assert "These are not the verdicts of the audit that was planned." in text
 
 
 def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
     X, im = world()
     page = Page(make_app({"strict": MODELS["strict"]}, X, im, target=1, population="all", harm="below", text="# the author's own words\n" + to_text(im)))
     start = page.post("start")["state"]
-    served = page.ask("report", state=start).text
+    served = page.post("report", state=start)["text"]
     assert "It was declared before" in served
     assert "Edited on the page" not in served
     assert page.post("spec/text", state=start, export=True)["text"].startswith("# the author's own words")
     higher = {**start, "threshold": 0.5}
-    edited = page.ask("report", state=higher).text
+    edited = page.post("report", state=higher)["text"]
     assert "It was declared before" not in edited
     assert "<title>Responsiveness: loans (edited on the page: τ 0.1 → 0.5)</title>" in edited
     assert not any("Declared as harm" in s for s in page.look(higher)["everyone"][-1]["models"]["strict"]["sentences"])
     assert page.post("spec/text", state=higher, export=True)["text"] == page.post("spec/text", state=start)["text"]
     both = {**higher, "off": ["c2"], "features": {"years": {"max_increase": 4}}}
-    assert "Edited on the page: &#39;owners pay&#39; off; &#39;years&#39;: max_increase 2 → 4; τ 0.1 → 0.5." in page.ask("report", state=both).text
+    assert "Edited on the page: &#39;owners pay&#39; off; &#39;years&#39;: max_increase 2 → 4; τ 0.1 → 0.5." in page.post("report", state=both)["text"]
     exported = parse(page.post("spec/text", state=both, export=True)["text"], "yaml")
     assert exported.name == "loans (edited)"
     text = "# mine\n" + to_text(im.freeze("balance"))
@@ -132,13 +131,15 @@ def test_exports_say_what_was_edited_and_claim_no_earlier_declaration() -> None:
     exported_text = page.post("spec/text", state=other, export=True)["text"]
     assert exported_text.startswith("# mine\n")
     assert (parse(exported_text, "yaml").name, parse(exported_text, "yaml").digest) == ("loans (edited)", im.freeze("balance").digest)
-    assert "Edited on the page: another text of the spec." in page.ask("report", state=other).text
+    assert "Edited on the page: another text of the spec." in page.post("report", state=other)["text"]
 
 
-@pytest.mark.parametrize("wish", [{"figure": "partition"}, {"figure": "strip"}, {"figure": "verdicts", "by": "home"}])
+@pytest.mark.parametrize("wish", [{"figure": "partition"}, {"figure": "strip"}, {"figure": "groups", "by": "home"}])
 def test_figures_are_the_library_s(page: Page, wish: dict[str, Any]) -> None:
     from budge.report import figures
     from budge.report.answer import answer
+    from budge.report.who import groups_of
+    from budge.wording import percent
 
     X, im = world()
     start = page.post("start")["state"]
@@ -148,9 +149,20 @@ def test_figures_are_the_library_s(page: Page, wish: dict[str, Any]) -> None:
         made = answer(result, "strict", budge.Wording())
         assert (found["headline"], found["lede"], found["caption"]) == (made.headline, made.lede, made.caption)
         assert all(found["strips"][m].replace(' xmlns="http://www.w3.org/2000/svg"', "") == made.strips[m] for m in ("paper", "phone"))
+    elif wish["figure"] == "groups":
+        groups = groups_of(result, "home", "strict", 0.05, budge.Wording())
+        assert (found["heading"], found["caption"]) == (groups.heading, groups.caption)
+        assert found["strips"][""].replace(' xmlns="http://www.w3.org/2000/svg"', "") == groups.figures["phone"]
+        table = result.of_model("strict")
+        for name, people, harmed, share, none, mean in found["rows"]:
+            own = table[(X["home"] == name.removeprefix("home = ")).to_numpy()]
+            below = int((own["verdict"] == "below").sum())
+            assert (people, harmed, share) == (len(own), below, percent(below / len(own)))
+            assert (none, mean) == ((own["extreme"] == "none").sum(), pytest.approx(own["rho"].mean()))
+        assert len(found["rows"]) == 2
+        assert page.problems("figure", state=start, model="strict", figure="groups", by="nothing")
     else:
-        truth = figures.partition(im) if wish["figure"] == "partition" else figures.verdicts(result, by="home", model="strict")
-        assert found["svg"] == truth.svg()
+        assert found["svg"] == figures.partition(im).svg()
     assert page.problems("figure", state=start, model="nobody", **wish)
     assert page.problems("figure", state=start, figure="person")
 
@@ -175,7 +187,7 @@ def test_a_run_alone_can_be_read(run: Path) -> None:
     row = saved.of_model("strict").iloc[2]
     assert found["person"][0]["models"]["strict"]["rho"] == row["rho"]
     assert "rule" not in found
-    assert found["everyone"][0]["models"]["strict"]["verdicts"] == dict(saved.summary("strict").verdicts)
+    assert found["everyone"][0]["models"]["strict"]["sentences"] == list(saved.summary("strict").sentences())
     rows = page.post("people", state=start["state"], model="kind", show="all")["rows"]
     assert {r["label"]: r["rho"] for r in rows} == saved.of_model("kind")["rho"].to_dict()
     for path in ("try", "points"):
@@ -186,7 +198,8 @@ def test_a_run_alone_can_be_read(run: Path) -> None:
     for label in X.index:
         for model in MODELS:
             least = page.look(start["state"], who=label, model=model)["person"][0]["least"]
-            change = [list(map(str, row)) for row in live.change(label, model=model).itertuples(index=False, name=None)]
+            rows = live.change(label, model=model).itertuples(index=False, name=None)
+            change = [[f, *(saved.wording.of_model(im).value(f, v) for v in ends)] for f, *ends in rows]
             told = [] if least is None else least["moves"]
             assert told == change
             seen += len(told)
@@ -218,7 +231,7 @@ def test_two_runs_stand_side_by_side(tmp_path: Path) -> None:
     runs = [from_run(budge.Audit.load(tmp_path / name), title=name) for name in ("one", "two")]
     page = Page(make_app(runs))
     start = page.post("start", run=1)
-    assert [(r["title"], r["saved"], r["live"]) for r in start["runs"]] == [("one", True, False), ("two", True, False)]
+    assert [(r["title"].split(" · ")[0], r["saved"]) for r in start["runs"]] == [("one", True), ("two", True)]
     assert start["state"]["threshold"] == 0.2
     assert page.post("start")["run"] == 0
     found = page.post("runs", run=0, other=1, model="strict", other_model="strict")
@@ -226,14 +239,17 @@ def test_two_runs_stand_side_by_side(tmp_path: Path) -> None:
     shared = a.index.intersection(b.index)
     assert (found["both"], found["only"]) == (25, [5, 10])
     assert {r["label"]: r["rho"] for r in found["rows"] if r["rho"][0] != r["rho"][1]} == {k: [a[k], b[k]] for k in shared if a[k] != b[k]}
-    gaps = [abs(r["rho"][1] - r["rho"][0]) for r in found["rows"]]
-    assert gaps == sorted(gaps, reverse=True)
+    gaps = [(r["was"] == r["is"], -abs(r["rho"][1] - r["rho"][0])) for r in found["rows"]]
+    assert gaps == sorted(gaps)
+    assert found["changed"] == sum(r["was"] != r["is"] for r in found["rows"]) > 0
+    assert found["changed"] + found["moved"] == len(found["rows"]) > found["changed"]
     assert sum(c["was"] for c in found["counts"]) == sum(c["is"] for c in found["counts"]) == 25
-    assert found["differs"] == ["the interaction model differs", "the table of people differs", "threshold 0.1 and 0.2"]
+    assert found["differs"] == "Between them: the interaction model differs; the table of people differs; threshold 0.1 and 0.2; draws 298 and 135."
     same = page.post("runs", run=0, other=0, model="strict", other_model="strict")
-    assert (same["changed"], same["differs"], same["rows"]) == (0, [], [])
+    assert (same["changed"], same["differs"], same["rows"]) == (0, "Spec, people, model and design are the same.", [])
     other = page.post("runs", run=0, other=0, model="strict", other_model="kind")
-    assert other["differs"] == ([] if one.info["model_digests"]["strict"] == one.info["model_digests"]["kind"] else ["the model differs"])
+    digests = one.info["model_digests"]
+    assert other["differs"] == (same["differs"] if digests["strict"] == digests["kind"] else "Between them: the model differs.")
     for bad in ({"other": 7}, {"other": "1"}, {"run": -1}, {"other": True}, {"model": "nobody"}, {"other_model": 3}):
         assert page.problems("runs", **{"run": 0, "other": 1, **bad})
     live = Page(make_app(MODELS, X, im, target=1, population="all"))
@@ -289,6 +305,32 @@ def test_a_folder_of_runs_is_served_run_by_run(tmp_path: Path, monkeypatch: pyte
     assert "at most 1 runs" in capsys.readouterr().err
 
 
+def test_of_several_runs_those_of_other_models_are_read_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --data and --model the run that they belong to can be explored, and another beside it can be read."""
+    import budge.web.server
+
+    skops = pytest.importorskip("skops.io", reason="skops is in the `models` extra")
+    linear = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is in the `models` extra")
+    who = pd.DataFrame({"income": range(30), "debt": [k % 7 for k in range(30)]})
+    who.to_csv(tmp_path / "people.csv", index=False)
+    im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 40), max_increase=6), budge.Feature("debt", "integer", bounds=(0, 9))])
+    (tmp_path / "im.yaml").write_text(to_text(im), encoding="utf-8")
+    for name, wanted in (("a", who["income"] > 20), ("b", who["income"] > 9)):
+        skops.dump(linear.LogisticRegression().fit(who, wanted.astype(int)), tmp_path / f"{name}.skops")
+        asked = [str(tmp_path / "im.yaml"), str(tmp_path / "people.csv"), "--target", "1", "--model", str(tmp_path / f"{name}.skops")]
+        assert main(["audit", *asked, "-o", str(tmp_path / "runs" / name), "-q"]) == 0
+    found: list[Any] = []
+    monkeypatch.setattr(budge.web.server, "serve", lambda questions, **_: found.extend(questions))
+    options = ["--no-open", "--data", str(tmp_path / "people.csv"), "--model", str(tmp_path / "a.skops")]
+    assert main(["serve", str(tmp_path / "runs"), *options]) == 0
+    assert [(q.title, q.live) for q in found] == [("a", True), ("b", False)]
+    start = Page(make_app(found)).post("start", run=1)
+    assert not start["live"]
+    assert start["asked"].endswith("a saved run, to be read")
+    assert main(["serve", str(tmp_path / "runs" / "b"), *options]) == 2  # alone, a run of another model is an error
+    assert "the model digests differs from the run's" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_interrupted(how: signal.Signals) -> None:
     command = [sys.executable, "-c", "import sys; from budge.cli import main; sys.exit(main())", "serve", "--demo", "--no-open", "--json"]
@@ -305,7 +347,7 @@ def test_the_command_serves_until_it_is_interrupted(how: signal.Signals) -> None
                 {"Content-Type": "application/json", "X-Budge-Token": address["token"]},
             )  # fmt: skip
             with urllib.request.urlopen(wish, timeout=20) as answer:
-                assert json.load(answer)["models"][0]["name"] == "scorecard"
+                assert json.load(answer)["models"][0] == "scorecard"
         finally:
             server.send_signal(how)
         _, errors = server.communicate(timeout=30)

@@ -118,4 +118,5 @@ def audit(
     carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"), wording=more.get("wording"))
     result = run_audit(model, X, im, designed(design, asked), executed(execution, carried))
     warn(note for note in result.notes if note.where == "population")
+    warn((note for note in result.notes if note.where == "draft"), "budge.drafts")
     return result

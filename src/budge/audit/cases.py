@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.ask import answers_of, points_at, points_of
+from budge.audit.ask import Answers, answers_of, points_at, points_of
 from budge.audit.sources import Chunk, TableSource
 from budge.errors import BudgeError, InputError, StorageError
 from budge.features import Feature
@@ -41,6 +41,7 @@ class Reached:
     points: int  # how many there are; more than rows where only some are shown
     exact: bool
     lost: int = 0  # points without an answer, which count as misses here
+    asked: tuple[Chunk, Answers] | None = None  # what was asked and answered, where the model is at hand
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -93,8 +94,8 @@ def chosen(counts: Counts, claims: Claims) -> dict[str, int]:
     """Return rows by kind, from no way to almost every way; nobody twice."""
     judged, rho = ~counts.is_law("none"), claims.rho
     none = np.flatnonzero(judged & (claims.extreme == "none"))
-    missed = np.flatnonzero(judged & (claims.extreme == "") & (counts.hits == 0) & (rho == 0))
-    inner = np.flatnonzero(judged & (rho > 0) & (rho < 1))
+    missed = np.flatnonzero(judged & (claims.extreme == "") & ~counts.way & (rho == 0))
+    inner = np.flatnonzero(judged & (counts.way | (rho > 0)) & (rho < 1))  # a way may be proved where no draw is a hit
     inner = inner[np.argsort(rho[inner], kind="stable")]
     every = np.flatnonzero(judged & (rho == 1))
     found: dict[str, int] = {}
@@ -161,7 +162,8 @@ def reached(audit: Audit, label: Any, model: str | None = None, *, most: int = M
     values[:, reacher(source.model).moved] = chunk.moved.T
     weights = np.ones(len(values)) if chunk.weights is None else chunk.weights
     share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
-    return Reached(tuple(source.model.features), values, start, found.hit, share, total, bool(rows.counts.is_law("exact")[at]), int((~found.good).sum()))
+    exact, lost = bool(rows.counts.is_law("exact")[at]), int((~found.good).sum())
+    return Reached(tuple(source.model.features), values, start, found.hit, share, total, exact, lost, (chunk, found))
 
 
 def _some(chunk: Chunk, most: int, seed: int) -> Chunk:

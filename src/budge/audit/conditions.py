@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from budge.errors import ExpressionError, InputError, nearest
-from budge.expressions import parse
+from budge.errors import ExpressionError, InputError
+from budge.expressions import parse, unknown_name
 from budge.expressions.nodes import Text, walk
 
 __all__ = ["evaluate", "where_true"]
@@ -28,13 +28,17 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
     try:
         parsed = parse(text)
     except ExpressionError as error:
+        hint = unknown_name("", text, map(str, table.columns), {})
+        if "backticks" in hint:
+            raise ExpressionError([replace(p, remedy=hint) for p in error.problems]).at(where) from None
         raise error.at(where) from None
     env: dict[Any, Any] = {}
     texts: dict[Any, tuple[npt.NDArray[np.intp], list[str]]] = {}
     columns = {str(c): c for c in table.columns}
     for layer, name in parsed.vars:
         if layer != "value" or name not in columns:
-            raise InputError("no such column", where=where, got=name, remedy=nearest(name, columns))
+            known_levels = {n: _levels(table[columns[n]], (words or {}).get(n)) for _, n in parsed.vars if n in columns}
+            raise InputError("no such column", where=where, got=name, remedy=unknown_name(name, text, columns, known_levels))
         cells = table[columns[name]]
         if cells.dtype.kind in "biuf":
             env[layer, name] = cells.to_numpy(dtype=float, na_value=np.nan)
@@ -60,6 +64,11 @@ def evaluate(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, 
     except ExpressionError as error:
         raise error.at(where) from None
     return np.broadcast_to(np.asarray(values), (len(table),)), parsed.is_boolean
+
+
+def _levels(cells: pd.Series, words: tuple[str, ...] | None) -> list[object]:
+    """Return the texts of a column: all that it can hold where that is known, else those that occur."""
+    return [] if cells.dtype.kind in "biuf" else list(words) if words is not None else [v for v in pd.unique(cells) if isinstance(v, str)]
 
 
 def where_true(text: str, table: pd.DataFrame, *, where: str) -> npt.NDArray[np.bool_]:

@@ -326,9 +326,11 @@ def _groups(groups: Any) -> Groups:
     found: list[tuple[str, tuple[tuple[Any, str], ...]]] = []
     for item in groups:
         column, labels = item if isinstance(item, tuple | list) and len(item) == 2 else (item, ())
-        pairs = labels.items() if isinstance(labels, Mapping) else labels
         if not isinstance(column, str):
             raise DesignError("a group is a column of the people", where="groups", got=column)
+        pairs = list(labels.items() if isinstance(labels, Mapping) else labels)
+        if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+            raise DesignError("labels map values of the column to words", where=f"groups: {column}", got=pairs, remedy="name a column of the people")
         found.append((column, tuple((value, str(word)) for value, word in pairs)))
     return tuple(found)
 

@@ -1,22 +1,125 @@
-"""Points of an audit as a file, for the owner of a model, who returns predictions: nobody else has to see the model."""
+"""Files for others: results for spreadsheets, programs and papers, and points for the owner of a model, who returns predictions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from budge.audit.design import Design
 from budge.audit.sources import choose, make_source
-from budge.errors import InputError, MissingDependencyError, OutputExistsError
-from budge.files import whole_file
+from budge.audit.summary import differences
+from budge.errors import InputError, OutputExistsError
+from budge.files import write_whole
 from budge.models import point_keys
 from budge.progress import Portion
+from budge.table_files import latex_table, write_rows, write_workbook
+from budge.wording import percent
 
-__all__ = ["points_to_ask", "write_points"]
+if TYPE_CHECKING:
+    from budge.audit.result import Audit
+
+__all__ = ["KINDS", "export", "points_to_ask", "write_points"]
+
+KINDS = (".csv", ".parquet", ".tex", ".xlsx")
+
+
+def export(audit: Audit, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write an audit to a file of the kind that its name ends in; whole or not at all, and a part of a stream at a time.
+
+    ``.csv`` and ``.parquet`` hold one row per person and model: label, groups, and the columns of `Audit.table`. ``.tex`` is the table of shares by model and
+    group for a paper (with booktabs). ``.xlsx`` has sheets of shares, people, differences between groups, and of the run itself.
+
+    Examples
+    --------
+    >>> import pandas as pd, budge, tempfile, pathlib
+    >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+    >>> audit = budge.audit(lambda t: (t["income"] > 4) * 1, pd.DataFrame({"income": [1, 7]}), im, target=1)
+    >>> place = export(audit, pathlib.Path(tempfile.mkdtemp()) / "people.csv")
+    >>> pd.read_csv(place)[["person", "n", "hits", "verdict"]].values.tolist()
+    [[0, 10, 5, 'above']]
+    """
+    place = Path(path)
+    kind = place.suffix.lower()
+    if kind not in KINDS:
+        raise InputError("results are written as one of " + ", ".join(KINDS), where=str(place), got=kind)
+    if place.exists() and not overwrite:
+        raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
+    if kind == ".tex":
+        write_whole(place, latex_table(_for_paper(audit)), overwrite=overwrite)
+    elif kind == ".xlsx":
+        sheets = {"shares": [_shares(audit)], "people": _people(audit), "differences": [_gaps(audit)], "run": [_facts(audit)]}
+        write_workbook(sheets, place, overwrite=overwrite)
+    else:
+        write_rows(_people(audit), place, overwrite=overwrite)
+    return place
+
+
+def _people(audit: Audit) -> Iterator[pd.DataFrame]:
+    """Yield the rows of all models, labels and groups first."""
+    for name in audit.models:
+        for piece in audit.in_memory(name):
+            table, groups = piece.of_model(name), piece.rows[name].groups
+            label = str(table.index.name) if table.index.name is not None and str(table.index.name) not in table.columns else "person"
+            named = [c if c not in (*table.columns, label, "model") else f"{c} (group)" for c in map(str, groups.columns)]
+            front = pd.DataFrame({label: table.index, **({"model": name} if len(audit.models) > 1 else {})})
+            own = groups.set_axis(named, axis=1).reset_index(drop=True)
+            yield pd.concat([front, own, table.reset_index(drop=True)], axis=1)
+
+
+def _shares(audit: Audit) -> pd.DataFrame:
+    """Return shares by model and group: all people first; `low` and `high` bound the share of people who are on the side of the claim."""
+    found, side = [], audit.design.claim
+    for name in audit.models:
+        summary, tally = audit.summary(name), audit.tally(name)
+        judged, share = tally.number(tally.judged), summary.share
+        made = tally.number(tally.claims.has("none" if side == "below" and audit.design.threshold == 0 else side) & tally.judged)
+        ends = (np.nan, np.nan) if share is None else (share.low, share.high)
+        found.append((name, "", "all", judged, made, made / judged if judged else np.nan, *ends, summary.mean_rho))
+        for column, table in summary.groups.items():
+            rows = table.xs(side, level="verdict")
+            found += [(name, column, str(group), *row) for group, row in zip(rows.index, rows.itertuples(index=False, name=None))]
+    return pd.DataFrame(found, columns=["model", "column", "group", "people", side, "verdicts", "low", "high", "mean_rho"]).astype({"mean_rho": float})
+
+
+def _for_paper(audit: Audit) -> pd.DataFrame:
+    """Return the shares as texts: groups by name, percentages, intervals."""
+    rows, design = _shares(audit), audit.design
+    side = "No way" if design.threshold == 0 and design.claim == "below" else f"{design.claim.capitalize()} {design.threshold:g}"
+    ends = ["" if np.isnan(low) else "exact" if low == high else f"{percent(low)} to {percent(high)}" for low, high in zip(rows["low"], rows["high"])]
+    names = [f"{column}: {group}" if column else group for column, group in zip(rows["column"], rows["group"])]
+    made = {
+        "Model": rows["model"], "People": names, "Number": rows["people"], side: rows[design.claim],
+        "Share": ["" if np.isnan(v) else percent(v) for v in rows["verdicts"]],
+        f"{percent(1 - design.alpha)} interval": ends, "Mean ρ": rows["mean_rho"].round(3),
+    }  # fmt: skip
+    return pd.DataFrame(made).drop(columns=[] if len(audit.models) > 1 else ["Model"])
+
+
+def _gaps(audit: Audit) -> pd.DataFrame:
+    """Return the differences between groups, by model and column."""
+    found = [pd.DataFrame(columns=["model", "column", "first", "second", "low", "high", "verdicts"])]
+    for name in audit.models:
+        for column, table in audit.summary(name).groups.items():
+            gaps = differences(table, audit.design.claim)
+            found.append(gaps.assign(model=name, column=column, first=gaps["first"].astype(str), second=gaps["second"].astype(str)))
+    kept = [part for part in found if len(part)] or found[:1]
+    return pd.concat(kept)[list(found[0].columns)]
+
+
+def _facts(audit: Audit) -> pd.DataFrame:
+    """Return what the run is: its question, its digests, when and how it was made."""
+    info, design = audit.info, audit.design
+    facts = {
+        "interactions": info["name"], "target": f"the output {info['target']}", "threshold": design.threshold, "alpha": design.alpha, "claim": design.claim,
+        "draws": design.n, "why": design.why_n, "seed": design.seed, "population": info["population"], "people": info["people"], "adjustment": design.adjust,
+        "made": info["when"], "version": info["version"], "command": info.get("command", ""), "digest of the spec": info["spec_digest"],
+        "digest of the people": info["data_digest"], **{f"digest of {name}": digest for name, digest in info["model_digests"].items()},
+    }  # fmt: skip
+    return pd.DataFrame({"what": list(facts), "value": pd.Series(list(facts.values()), dtype=object)})
 
 
 def points_to_ask(im: Any, X: Any, design: Design, *, block_people: int = 64) -> Iterator[pd.DataFrame]:
@@ -50,39 +153,4 @@ def write_points(
     im: Any, X: Any, design: Design, path: str | Path, *, overwrite: bool = False, progress: Callable[[int], None] | None = None
 ) -> int:
     """Write the points to a CSV or Parquet file, whole or not at all; return how many there are."""
-    place = Path(path)
-    if place.exists() and not overwrite:
-        raise OutputExistsError("exists already", where=str(place), remedy="choose another name, or overwrite")
-    kind = place.suffix.lower()
-    if kind not in (".csv", ".parquet", ".pq"):
-        raise InputError("points are written as .csv or .parquet", where=str(place), got=kind)
-    total = 0
-    writer = None
-    with whole_file(place, overwrite=overwrite) as file:
-        try:
-            for part in points_to_ask(im, X, design):
-                if kind == ".csv":
-                    part.to_csv(file, header=not total, index=False)
-                else:
-                    writer = _append(part, file, writer, place)
-                total += len(part)
-                if progress is not None:
-                    progress(total)
-        finally:
-            if writer is not None:
-                writer.close()
-    return total
-
-
-def _append(part: pd.DataFrame, file: BinaryIO, writer: Any, place: Path) -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-    except ImportError:
-        raise MissingDependencyError(
-            "Parquet needs pyarrow", where=str(place), remedy="pip install 'budge[parquet]', or write .csv"
-        ) from None
-    rows = pa.Table.from_pandas(part, preserve_index=False)
-    writer = writer or pq.ParquetWriter(file, rows.schema)
-    writer.write_table(rows.cast(writer.schema))
-    return writer
+    return write_rows(points_to_ask(im, X, design), path, overwrite=overwrite, raw=True, progress=progress)

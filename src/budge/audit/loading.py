@@ -69,7 +69,7 @@ _INFO = {
     "name": str, "measure": str | None, "spec": dict | None, "spec_digest": str | None, "data_digest": str, "people": COUNT, "twins": MAYBE_COUNT,
     "models": {str: str}, "model_digests": {str: str | None},
     "addresses": {str: str | None}, "answers_digests": {str: str | None}, "causes?": {str: [str]}, "command?": str, "replayed?": str, "wording?": _WORDING,
-    "python?": str, "numpy?": str, "pandas?": str, str: Any,
+    "python?": str, "numpy?": str, "pandas?": str, "packages?": {str: str}, str: Any,
 }  # fmt: skip
 DIGEST = Rule("a digest", lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{32}", value) is not None)
 NOTE = {"where": str, "what": str, "severity": word("error", "warning"), "got?": str, "remedy?": str}

@@ -21,7 +21,7 @@ from budge.audit.rows import Context, Rows
 from budge.audit.run import Blocks, Prepared, drifted, labelled, prepare, rows_of
 from budge.audit.sources import FloatArray, TableSource, make_source
 from budge.errors import DataError, IncompleteError, ModelError
-from budge.footers import footer_of, groups_of
+from budge.footers import check_contents, check_texts, footer_of, groups_of
 from budge.models import Predictor
 from budge.models.contained import reason
 from budge.models.contract import differ
@@ -29,7 +29,6 @@ from budge.people import Part, People
 from budge.stats.claims import EXACTNESS, EXTREMES, VERDICTS, Claims, claim
 from budge.stats.counts import LAWS, PROOFS, STATUSES, Counts
 from budge.stats.weights import Heavy
-from budge.stored import check_unfolded
 
 __all__ = ["Piece", "PieceWork", "read_labels", "read_rows", "written_rows"]
 
@@ -252,7 +251,8 @@ def _opened(data: bytes) -> Any:
         raise ValueError("it has too many columns")
     groups = groups_of(footer_of(io.BytesIO(data)))
     columns = [column for group in groups for column in group.columns]
-    check_unfolded(sum(column.unfolded for column in columns), len(data))
+    check_contents(io.BytesIO(data), groups)
+    check_texts(io.BytesIO(data), groups)
     # Equal values are written once with their number, so that few bytes may stand for many rows; places differ, and take a byte each at least.
     if not 0 <= many <= 4 * len(data) or many != sum(group.rows for group in groups):
         raise ValueError(f"it states {many:,} rows in {len(data):,} bytes")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -132,7 +132,8 @@ class Recourse:
         for plan in range(1, len(self) + 1):
             mine = self.actions[self.actions["plan"] == plan]
             lines += ["", *(["Or this instead:", ""] if plan > 1 else [])]
-            lines += [f"  - {words.feature(str(f))}: from {in_full(a)} to {in_full(b)}" for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
+            moves = [(f, words.level(f, a) or in_full(a), words.level(f, b) or in_full(b)) for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]
+            lines += [f"  - {words.feature(str(f))}: from {a} to {b}" for f, a, b in moves]
         checked = {"listed": "every possible change was checked", "proved": "it is proved that nothing less would do"}.get(self.method, "")
         one = "This is the least that is enough" if len(self) == 1 else "The first is the least that is enough"
         lines += ["", f"{one}: {checked}." if self.least[0] else "Other, smaller changes may be enough too; these are the best that were found."]
@@ -244,12 +245,16 @@ def plans_of(
     )  # fmt: skip
     im, notes = _acted(context.im)
     made = prepare({name: context.predictors[name]}, context.source.frame.iloc[[place]], im, question, check=False)
-    columns = columns_of(context.source.frame, im.features)
-    if name not in context.settlers or context.settlers[name][0] != columns:
-        context.settlers[name] = (columns, *settlers_of({name: context.predictors[name]}, context.source, im, question))
-    _, settlers, more = context.settlers[name]
-    known = {name: replace(settlers[name], im=im, target=question.target, seconds=seconds, _made={})}
-    return _Search(made, im, whole(k, "k"), cost, notes, (known, more), polished).run()
+    source = context.source
+
+    def settlers() -> tuple[dict[str, Settler], tuple[Problem, ...]]:
+        columns = columns_of(source.frame, im.features)
+        if name not in context.settlers or context.settlers[name][0] != columns:
+            context.settlers[name] = (columns, *settlers_of({name: context.predictors[name]}, source, im, question))
+        _, found, more = context.settlers[name]
+        return {name: replace(found[name], im=im, target=question.target, seconds=seconds, _made={})}, more
+
+    return _Search(made, im, whole(k, "k"), cost, notes, settlers, polished).run()
 
 
 def _acted(im: InteractionModel) -> tuple[InteractionModel, tuple[Problem, ...]]:
@@ -275,9 +280,9 @@ class _Search:
 
     def __init__(
         self, made: Prepared, im: InteractionModel, k: int, cost: Any, notes: tuple[Problem, ...],
-        known: tuple[dict[str, Settler], tuple[Problem, ...]] | None = None, polished: bool = True,
+        settlers: Callable[[], tuple[dict[str, Settler], tuple[Problem, ...]]] | None = None, polished: bool = True,
     ) -> None:  # fmt: skip
-        self.known, self.polishes = known, polished
+        self.settlers, self.polishes = settlers, polished  # a model's structure is read only where points are not listed
         assert isinstance(made.source, TableSource)
         self.made, self.im, self.k, self.notes = made, im, k, notes
         self.source, (self.name, plain) = made.source, next(iter(made.askers.items()))
@@ -329,7 +334,8 @@ class _Search:
         return self._none("impossible", HOW["listed"], "listed")
 
     def _searched(self) -> Recourse:
-        settlers, notes = self.known or settlers_of({self.name: self.made.predictors[self.name]}, self.source, self.im, self.made.design)
+        one = {self.name: self.made.predictors[self.name]}
+        settlers, notes = self.settlers() if self.settlers else settlers_of(one, self.source, self.im, self.made.design)
         settler, self.notes = settlers[self.name], (*self.notes, *notes)
         if settler.structure is None and not self.polishes:
             return self._none("unresolved", "the model's structure cannot be read")

@@ -28,6 +28,7 @@ from budge.wording import Wording
 
 if TYPE_CHECKING:
     from budge.audit.cases import Kept
+    from budge.audit.compare import Comparison
     from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
@@ -280,6 +281,18 @@ class Audit:
             "table": rows.where(rows.notna(), None).to_dict(orient="records"),
         }
 
+    def compare(self, other: Audit, *, model: str | None = None, other_model: str | None = None) -> Comparison:
+        """Return who changed verdict between this audit and another of the same people, and differences with intervals: see `budge.audit.compare`."""
+        from budge.audit.compare import compare
+
+        return compare(self, other, model=model, other=other_model)
+
+    def export(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the results to a .csv, .parquet, .tex or .xlsx file: see `budge.audit.export`."""
+        from budge.audit.export import export
+
+        return export(self, path, overwrite=overwrite)
+
     def save(self, folder: str | Path, *, overwrite: bool = False) -> Path:
         """Write the run to a folder: counts, and a JSON file with the design, the spec, digests, versions and seed."""
         from budge.audit.storage import save_audit
@@ -289,7 +302,8 @@ class Audit:
     def to_html(
         self, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
         people_name: str = "", group_labels: Mapping[str, Mapping[str, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
-        threshold_reason: str = "", purpose: str = "", auditor: str = "", progress: Progress | bool | None = None, overwrite: bool = False,
+        level_labels: Mapping[str, Mapping[str, str]] | None = None, threshold_reason: str = "", purpose: str = "", auditor: str = "",
+        progress: Progress | bool | None = None, overwrite: bool = False,
     ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
 
@@ -308,7 +322,7 @@ class Audit:
             Called with (people done, people in all) while rules are relaxed; without it a line is shown on a terminal or in a notebook, False shows none.
         title
             The title of the report.
-        target_name, people_name, group_labels, feature_labels, threshold_reason, purpose, auditor
+        target_name, people_name, group_labels, feature_labels, level_labels, threshold_reason, purpose, auditor
             Words of your own, such as "approval" and "refused applicants", in the place of the audit's own `wording`; see `budge.Wording`.
 
         Examples
@@ -321,15 +335,14 @@ class Audit:
         >>> audit.to_html(folder / "report.html").name
         'report.html'
         """
-        from budge.report.document import write_report
+        from budge.report.document import worded, write_report
 
-        nouns = self.wording.but(
-            people_name=people_name, target_name=target_name, threshold_reason=threshold_reason, purpose=purpose, auditor=auditor,
-            group_labels=group_labels, feature_labels=feature_labels,
-        )  # fmt: skip
+        by = by if isinstance(by, str | pd.Series) else list(by)
+        given = Wording(people_name, target_name, threshold_reason, purpose, auditor, group_labels or {}, feature_labels or {}, level_labels or {})
         return write_report(
-            self, path, by=by, why=why, ablation=ablation, sensitivity=sensitivity, title=title, nouns=nouns, progress=progress, overwrite=overwrite
-        )
+            self, path, by=by, why=why, ablation=ablation, sensitivity=sensitivity, title=title, nouns=worded(self, given, by), progress=progress,
+            overwrite=overwrite,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, folder: str | Path) -> Audit:

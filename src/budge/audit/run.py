@@ -41,13 +41,15 @@ from budge.interaction import InteractionModel
 from budge.journal import Journal
 from budge.models import Predictor
 from budge.models.contained import kept_seeds
+from budge.models.digests import packages_of
 from budge.people import is_stream
 from budge.progress import watched
 from budge.stats.counts import PROOFS, Counts
-from budge.wording import Wording
+from budge.wording import Wording, check_names
 
 __all__ = [
-    "Blocks", "Prepared", "chosen_people", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of", "rows_of", "run_audit", "warn",
+    "Blocks", "Prepared", "chosen_people", "drafted", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of",
+    "rows_of", "run_audit", "warn",
 ]  # fmt: skip
 
 SIZED = 16  # people whose sizes tell how many fit into a block
@@ -149,6 +151,8 @@ def prepare(
 @kept_seeds()
 def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
     """Return the result of the design for these people and models."""
+    if execution.check:  # the page, which does not check, takes rules away that may have a label
+        check_names(Wording.of(execution.wording), im, X if isinstance(X, pd.DataFrame) and not any(labels for _, labels in design.groups) else None)
     if is_stream(X):
         from budge.audit.streaming import run_stream
 
@@ -159,7 +163,8 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
 
 def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
     made = prepare(model, X, im, design, check=bool(execution.check))
-    made.notes = (*made.notes, *(note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name)))
+    nobody = (note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name))
+    made.notes = (*drafted(im), *made.notes, *nobody)
     info, log = info_of(made, execution), None
     if execution.journal is not None:  # how many people there are to test follows from the answers about them, which the journal compares
         known = {**info, "design": made.design.but(family=1).to_dict()}
@@ -352,10 +357,15 @@ def nobody_left(design: Design, chosen: int, people: int, name: str = "model") -
     return (Problem("population", what, remedy="population='all' (--population all) audits all of them", severity="warning"),)
 
 
-def warn(notes: Iterable[Problem]) -> None:
-    """Log that nobody is audited, once for a whole analysis."""
+def drafted(im: Any) -> tuple[Problem, ...]:
+    """Return a note where the interaction model is a draft that nobody has confirmed."""
+    return tuple(note for note in getattr(im, "warnings", ()) if note.where == "draft")
+
+
+def warn(notes: Iterable[Problem], log: str = __name__) -> None:
+    """Log the first of these notes, once for a whole analysis."""
     for note in list(notes)[:1]:
-        logging.getLogger(__name__).warning("%s", note)
+        logging.getLogger(log).warning("%s", note)
 
 
 def info_of(made: Prepared, execution: Execution | None = None) -> dict[str, Any]:
@@ -374,6 +384,7 @@ def info_of(made: Prepared, execution: Execution | None = None) -> dict[str, Any
         "python": platform.python_version(),
         "numpy": np.__version__,
         "pandas": pd.__version__,
+        "packages": packages_of(made.predictors.values()),
         "streams": 2,  # other draws from the same seed than before
         "design": design.to_dict(),
         "target": design.target.describe(),

@@ -19,7 +19,7 @@ from budge.audit.loading import NOTE, PARTS, piece_files
 from budge.audit.pieces import PieceWork, Share
 from budge.audit.probe import PROBE, another_run, differing_probe, probe_of, same_probe
 from budge.audit.resuming import DOUBT, doubt, doubting, doubts, in_doubt, shuffled
-from budge.audit.run import Prepared, info_of, nobody_left, prepare
+from budge.audit.run import Prepared, drafted, info_of, nobody_left, prepare
 from budge.audit.storage import RECORD, tidy
 from budge.audit.streamed import MOST_PIECE, PieceRows, StreamedAudit, file_digest
 from budge.errors import DesignError, IncompleteError, InputError, ModelError, OutputExistsError, Problem, StorageError, nearest
@@ -75,7 +75,8 @@ def _run_stream(model: Any, X: Any, im: Any, design: Design, execution: Executio
         except (IncompleteError, ModelError) as error:
             lost = error
         done = {**open_, **done}
-        result, gone = _result(folder, work, people, info, (*made.notes, *doubted), done, held), [part for k, part in enumerate(people.parts) if k not in done]
+        result = _result(folder, work, people, info, (*drafted(im), *made.notes, *doubted), done, held)
+        gone = [part for k, part in enumerate(people.parts) if k not in done]
         if isinstance(lost, ModelError):
             raise with_result(lost, result)
         if lost is None and ended is not None and (gone or not _answers_still(folder, work, people, done)):

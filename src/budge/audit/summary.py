@@ -17,6 +17,7 @@ from budge.stats import Share
 from budge.stats._checks import Claim, percent, plain
 from budge.stats.claims import EXTREMES, VERDICTS
 from budge.stats.counts import LAWS
+from budge.wording import Wording
 from budge.wording import percent as shown_share
 
 __all__ = ["HOW", "Summary", "between", "differences", "group_table", "heads", "records", "summarise"]
@@ -66,12 +67,12 @@ class Summary:
     def __str__(self) -> str:
         return in_lines(self.sentences())
 
-    def sentences(self) -> list[str]:
-        """Return the sentences, the most important first."""
-        lines = [self._first(), self._verdicts()]
+    def sentences(self, wording: Wording | None = None) -> list[str]:
+        """Return the sentences, the most important first; groups are named by the audit's own words unless others are given."""
+        lines, nouns = [self._first(), self._verdicts()], wording or Wording.of(self.info.get("wording"))
         if self.share is not None:
             lines.append(self._share())
-        lines += [line for column, table in self.groups.items() for line in _group_lines(column, table, self.design, self.sure())]
+        lines += [line for column, table in self.groups.items() for line in _group_lines(column, table, self.design, self.sure(), nouns)]
         lines.append(self._how())
         if self.unresolved:
             why = f" (the first reason: {self.causes[0]})" if self.causes else ""
@@ -96,7 +97,7 @@ class Summary:
         tau = self.design.threshold
         order = [*(("none",) if tau == 0 else ("below",)), "above", "inconclusive"]
         parts = [f"{self.verdicts.get(v, 0):,} {'with no way at all' if v == 'none' else v}" for v in order]
-        parts += [f"{count:,} {v}" for v, count in self.verdicts.items() if v not in order]
+        parts += [f"{count:,} {v.replace('_', ' ')}" for v, count in self.verdicts.items() if v not in order]
         return f"Responsiveness against the threshold {tau:g}: {', '.join(parts)}."
 
     def _share(self) -> str:
@@ -111,7 +112,8 @@ class Summary:
         least, most = (round(end * share.people) for end in (share.low, share.high))
         ends = f"between {shown_share(share.low)} and {shown_share(share.high)} {whom} {side}"
         if least == most:
-            ends = f"{least:,} {whom} ({shown_share(share.low)}) {side}"
+            alone = side.replace("are", "is", 1).replace("have", "has", 1) if least == 1 else side
+            ends = f"{least:,} {whom} ({shown_share(share.low)}) {alone}"
         if least == most and (known == share.people or self.design.threshold == 0):  # a hit shows a way, no confidence about it
             return f"Exactly {ends}."
         if known == share.people:
@@ -208,18 +210,19 @@ def records(table: pd.DataFrame) -> list[dict[str, Any]]:
     return found
 
 
-def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str) -> list[str]:
+def _group_lines(column: str, table: pd.DataFrame, design: Design, sure: str, nouns: Wording) -> list[str]:
     """Return one sentence per group and one per difference that is shown."""
     rows = table[table.index.get_level_values("verdict") == design.claim].droplevel("verdict")
     word = "No way at all" if design.threshold == 0 and design.claim == "below" else design.claim.capitalize()
     seen = zip(rows.index, rows["people"], rows["low"], rows["high"])
-    said = ", ".join(f"{group} {_ends(low, high)} of {people:,}" for group, people, low, high in seen if people)
+    said = ", ".join(f"{nouns.group(column, group, short=True)} {_ends(low, high)} of {people:,}" for group, people, low, high in seen if people)
     lines = [f"{word} by {column}: {said} ({sure})."] if said else []
     gaps = differences(table, design.claim)
     shown = gaps[(gaps["low"] > NO_GAP) | (gaps["high"] < -NO_GAP)]
     largest = sorted(shown.to_dict(orient="records"), key=lambda gap: min(gap["high"], -gap["low"]))[:MOST_GAPS]
     for gap in largest:
-        one, two, low, high = gap["first"], gap["second"], float(gap["low"]), float(gap["high"])
+        one, two = (nouns.group(column, gap[which], short=True) for which in ("first", "second"))
+        low, high = float(gap["low"]), float(gap["high"])
         more, less = (one, two) if low > 0 else (two, one)
         ends = [f"{100 * v:.3g}" for v in sorted((abs(low), abs(high)))]
         by = ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"

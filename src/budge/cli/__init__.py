@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
@@ -15,7 +17,8 @@ import typer
 
 from budge.cli.helping import HelpfulCommand, HelpfulGroup
 from budge.cli.interrupts import Interrupt, end, signals
-from budge.errors import BudgeError, Problem
+from budge.cli.shell_words import in_shell_words
+from budge.errors import BudgeError, Problem, printable
 from budge.progress import silent
 
 __all__ = ["app", "echo_json", "main"]
@@ -23,8 +26,11 @@ __all__ = ["app", "echo_json", "main"]
 #: One module per command; each has ``register(app)``.
 COMMANDS = (
     "demo", "init", "check", "plan", "sample", "audit", "prove", "recourse", "sensitivity",
-    "ablate", "select", "gate", "report", "study", "serve", "llm",
+    "ablate", "select", "show", "compare", "export", "gate", "report", "study", "serve", "llm",
 )  # fmt: skip
+
+_TABLES = logging.getLogger("budge.tables")
+_DRAFTS = logging.getLogger("budge.drafts")  # commands name the file of a draft themselves
 
 app = typer.Typer(
     name="budge", cls=HelpfulGroup, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -70,13 +76,42 @@ def main(argv: list[str] | None = None) -> int:
 
 def _main(arguments: list[str], interrupt: Interrupt) -> int:
     as_json = "--json" in arguments
+    told = _Told(quiet=not {"--quiet", "-q"}.isdisjoint(arguments))
+    _TABLES.addHandler(told)
+    _TABLES.propagate, _DRAFTS.disabled = False, True
+    try:
+        return _run(arguments, interrupt, as_json)
+    finally:
+        _TABLES.removeHandler(told)
+        _TABLES.propagate, _DRAFTS.disabled = True, False
+
+
+class _Told(logging.Handler):
+    """Prints what was noticed in a table on standard error, once, with options as the shell has them."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        super().__init__()
+        self.lines: set[str] = set()
+        self.quiet = quiet
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a note."""
+        name, note = record.args or ("", "")
+        line = printable(f"budge: {name}: {getattr(note, 'shell', note)}").replace("\n", "\\n")
+        if line not in self.lines and not self.quiet:
+            self.lines.add(line)
+            typer.echo(line, err=True)
+
+
+def _run(arguments: list[str], interrupt: Interrupt, as_json: bool) -> int:
     try:
         result = app(args=arguments, standalone_mode=False, prog_name="budge", obj=tuple(arguments))
         if result == 128 + signal.SIGINT:  # what typer makes of Ctrl-C
             return _interrupted(interrupt, as_json=as_json)
         sys.stdout.flush()  # here, where what stands in its way can be said
     except BudgeError as error:
-        _refuse(type(error).__name__, error.problems, as_json=as_json, text=str(error))
+        told = BudgeError(in_shell_words(error))
+        _refuse(type(error).__name__, told.problems, as_json=as_json, text=str(told))
         return error.exit_code
     except KeyboardInterrupt:
         return _interrupted(interrupt, as_json=as_json)
@@ -123,7 +158,9 @@ def _usage(error: Any) -> Problem:
     """What was written wrongly on the command line, in one line."""
     context = getattr(error, "ctx", None)
     command = getattr(context, "command_path", None) or "budge"
-    return Problem("", str(error.format_message()).strip().rstrip(".").replace("\n", " "), remedy=f"see {command} --help")
+    what = str(error.format_message()).strip().rstrip(".").replace("\n", " ").replace("Value error, ", "")
+    short = re.match(r"No such option: -(-[a-z])\b(?!-)", what)
+    return Problem("", what, remedy=f"a short option has one hyphen: {short[1]}" if short else f"see {command} --help")
 
 
 def _refuse(kind: str, problems: Sequence[Problem], *, as_json: bool, text: str = "") -> None:

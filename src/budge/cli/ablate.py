@@ -3,20 +3,39 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import pandas as pd
 import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
 from budge.cli.layout import Column, cell, column, figure, interval_of
-from budge.cli.shared import Id, OnInvalid, Output, Population, people_of, progress_bar, say, show_columns
+from budge.cli.models import MODEL, Trust, model_of
+from budge.cli.shared import (
+    DataOption,
+    Id,
+    OnInvalid,
+    Output,
+    Population,
+    Project,
+    Read,
+    people_of,
+    progress_bar,
+    say,
+    show_columns,
+    spec_of,
+)
 from budge.errors import InputError
+
+if TYPE_CHECKING:
+    from budge.stress import Ablation
 
 __all__ = ["register"]
 
 MOST = 50  # relaxations that are shown
+DILUTED = (
+    "Mean ρ can fall although nobody loses a way: relaxing a rule adds points, and if most of them miss the target, the share that attains it is diluted."
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -26,8 +45,8 @@ def register(app: typer.Typer) -> None:
 
 def _ablate(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
-    model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
+    data: DataOption,
+    model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL}.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     relax: Annotated[list[str] | None, typer.Option(metavar="NAME", help="One of the relaxations by name; all of them unless given; may repeat.")] = None,
     method: Annotated[Literal["both", "paired"], typer.Option(help="List or draw both sets, or draw the relaxed one alone: the paper's probe.")] = "both",
@@ -46,27 +65,27 @@ def _ablate(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[Literal["gain", "cdf"], typer.Option(help="What the figure shows.")] = "gain",
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    trust: Trust = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Relax each constraint in turn and see how responsiveness changes."""
     from budge.audit.design import Design
-    from budge.interaction import InteractionModel
-    from budge.models import as_predictor
     from budge.stress import ablate, minimal_relaxations
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
     if prove and not stuck:
         raise InputError("proofs settle who is stuck, and that is not asked for", where="--prove", remedy="add --stuck SIZE")
-    im = InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
-    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)
+    im = spec_of(spec, quiet=quiet)
+    people = people_of(data, drop, label=label, read=read)
+    predictor = model_of(model, output, cutoff, trust)
     common: dict[str, Any] = {
         "target": parse_target(target, classes=predictor.classes),
         "seed": seed,
@@ -90,20 +109,33 @@ def _ablate(
     elif not quiet:
         say(result.brief())
         say()
-        _show(result.by_rule, alpha)
+        _show(result, alpha)
+        same = len(result.ranking) - len(result.by_rule)
+        if same:
+            some = "1 more frees" if same == 1 else f"{same:,} more free"
+            say(f"\n{some} the same people as a weaker relaxation of the same rule, which stands in the table.")
         if minimal is not None:
             say(f"\n{minimal}")
 
 
-def _show(ranking: pd.DataFrame, alpha: float) -> None:
-    """Print what each relaxation does, in the order of the ranking."""
+def _show(result: Ablation, alpha: float) -> None:
+    """Print what each relaxation does, those that give most people a way first."""
+    from budge.audit.summary import heads
+
+    ranking, (none, missed) = result.by_rule, result.without
     rows = ranking.head(MOST)
+    able = [found for found in (("newly able", "newly_reachable", none), ("first hit", "seen_only_after", missed)) if found[-1]]
     show_columns(
         [
-            column("relaxation", rows["relaxation"].tolist()), column("newly able", rows["newly_reachable"].tolist()),
+            column("relaxation", rows["relaxation"].tolist()),
+            *(Column(called, [f"{k:,} of {many:,}" for k in rows[name]], right=True) for called, name, many in able),
             Column("gain of mean ρ", [figure(v) for v in rows["gain"]], right=True), interval_of(rows["low"].tolist(), rows["high"].tolist(), alpha, spare=1),
             *(Column(called, [figure(v) for v in rows[called]], right=True, spare=2) for called in ("before", "after")),
             Column("times as many points", [cell(float(v)) for v in rows["size_ratio"]], right=True, spare=3),
         ],
         more=max(len(ranking) - MOST, 0),
     )  # fmt: skip
+    told = [f"Newly able: of the {heads(none)} with no way at all, those who have one without the rule." if none else "Nobody is known to have no way at all."]
+    told += [f"First hit: of the {heads(missed)} whose draws have no hit, those who have one without the rule, which may be chance."] if missed else []
+    told += [DILUTED] if (ranking["gain"] < 0).any() else []
+    say("\n" + " ".join(told))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,7 +11,9 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.interrupts import kept
+from budge.cli.models import MODEL, Trust, models_of
 from budge.cli.shared import (
+    PEOPLE,
     Adjust,
     Auditor,
     Claim,
@@ -20,23 +22,26 @@ from budge.cli.shared import (
     GroupLabels,
     Harm,
     Id,
+    LevelLabels,
     Method,
     OnInvalid,
     Output,
     PeopleName,
     Population,
+    Project,
     Purpose,
+    Read,
     TargetName,
     ThresholdReason,
     as_typed,
     gates_record,
     grouped,
-    models_of,
-    people_of,
+    how_of,
     progress_bar,
     read_people,
-    say,
     show_gates,
+    spec_of,
+    without,
     wording_of,
 )  # fmt: skip
 from budge.errors import InputError, StorageError, nearest
@@ -59,11 +64,11 @@ def register(app: typer.Typer) -> None:
 def audit(
     context: typer.Context,
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[str, typer.Argument(help="The people: a CSV or Parquet file; a folder or a quoted pattern of Parquet files is read part by part.")],
+    data: Annotated[str, typer.Argument(metavar="DATA", help=f"{PEOPLE} A folder or a quoted pattern of Parquet files is read part by part.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE to compare them."),
+        typer.Option(metavar="MODEL", help=f"{MODEL}; several as NAME=MODEL to compare them."),
     ] = None,
     predictions: Annotated[
         Path | None, typer.Option(help="Predictions for the points of `budge sample`, instead of a model.")
@@ -89,6 +94,7 @@ def audit(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model, e.g. the outcome.")] = None,
     label: Id = None,
+    read: Read = None,
     by: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of groups, whose shares and differences are reported; may repeat.")] = None,
     adjust: Adjust = "bh",
     harm: Harm = None,
@@ -96,6 +102,7 @@ def audit(
     target_name: TargetName = "",
     group_label: GroupLabels = None,
     feature_label: FeatureLabels = None,
+    level_label: LevelLabels = None,
     threshold_reason: ThresholdReason = "",
     purpose: Purpose = "",
     auditor: Auditor = "",
@@ -104,34 +111,40 @@ def audit(
     max_unresolved: Annotated[float, typer.Option(help="The largest share of unanswered draws that is accepted.")] = 0.1,
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
     engine: Annotated[str | None, typer.Option(help="Where the work is done: serial, processes, dask:ADDRESS, ray:ADDRESS (dask and ray alone: here).")] = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    trust: Trust = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run in the folder, once the new one is finished.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors and gates.")] = False,
 ) -> None:
     """Audit how a model's predictions respond to what people can do."""
     import budge
-    from budge.audit.gate import gate
+    from budge.audit.gate import check_gate, gate
     from budge.audit.storage import RECORD
+    from budge.cli.answers import audit_record, show_run
     from budge.errors import OutputExistsError
     from budge.models import PredictionFile
     from budge.targets import parse_target
+    from budge.wording import check_names
 
     if not model and predictions is None:
-        raise InputError("neither a model nor its predictions are given", remedy="give --model FILE or --predictions FILE")
+        raise InputError("neither a model nor its predictions are given", remedy="give --model MODEL or --predictions FILE")
     if prove_seconds is not None and not prove:
         raise InputError("limits proofs, and none are asked for", where="--prove-seconds", got=prove_seconds, remedy="add --prove")
     if model and predictions is not None:
         raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
     if out is not None and (out / RECORD).exists() and not overwrite:
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
-    wording = wording_of(people_name, target_name, group_label, feature_label, threshold_reason, purpose, auditor)
-    im = budge.InteractionModel.from_file(spec)
-    people, everything, known = _people(data, drop, label)
+    wording = wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor)
+    im = spec_of(spec, quiet=quiet)
+    people, everything, known = _people(data, drop, label, read)
+    check_names(wording, im, known if everything is None else everything, shell=True)
     groups = list(dict.fromkeys(by or ()))
     for column in groups:
         if column not in known:
             raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
+    for condition in fail_if or ():
+        check_gate(condition, _first_rows(people, everything), groups, models=len(model or [1]))
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     named = (
         {"model": PredictionFile.read(predictions, **options)}
@@ -147,58 +160,48 @@ def audit(
     )  # fmt: skip
 
     def finish(found: Audit) -> Audit:
-        found = replace(found, info={**found.info, "command": as_typed(context)})
+        found = replace(found, info={**found.info, "command": as_typed(context), "wording": wording.to_dict()})
         if groups != own and everything is not None:
             found = grouped(found, everything, groups)
         if out is not None:
             found.save(out, overwrite=True)
         return found
 
+    inner = replace(wording, group_labels={})  # these may be about columns that are not for the model
     with progress_bar("people", quiet=quiet or as_json) as progress, kept(out):
         how = budge.Execution(
-            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress or False, check=predictions is None, finish=finish, wording=wording,
+            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress or False, check=predictions is None, finish=finish, wording=inner,
         )  # fmt: skip
         result = budge.audit(named, people, im, design=design, execution=how)  # saved before the gates: a condition that cannot be read costs no run
     gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
     if as_json:
-        summaries = {name: result.summary(name) for name in result.models}
-        ways = {"no_way": {name: s.no_way for name, s in summaries.items()}, "every_way": {name: s.every_way for name, s in summaries.items()}}
-        echo_json({**result.to_dict(), **ways, "gates": gates_record(gates)})
+        echo_json({**audit_record(result), "gates": gates_record(gates)})
     else:
         if not quiet:
-            _show(result, groups, out)
+            show_run(result, groups, shlex.quote(str(out)) if out is not None else "")
         show_gates(gates)
     if any(g.failed for g in gates):
         raise typer.Exit(1)
 
 
-def _people(data: str, drop: list[str] | None, label: str | None) -> tuple[Any, pd.DataFrame | None, list[str]]:
+def _people(data: str, drop: list[str] | None, label: str | None, read: list[str] | None) -> tuple[Any, pd.DataFrame | None, list[str]]:
     """Return the people for the audit, the table with all their columns where it is in memory, and the names of the columns."""
     from budge.people import People
+    from budge.tables import is_address
 
     path = Path(data)
-    if path.is_file() and path.stat().st_size < IN_MEMORY:
-        everything = read_people(path, label)
-        return people_of(path, drop, label=label), everything, list(map(str, everything.columns))
+    if is_address(data) or (path.is_file() and path.stat().st_size < IN_MEMORY):
+        everything = read_people(data, label, read)
+        return without(everything, drop), everything, list(map(str, everything.columns))
     if not path.exists() and not any(sign in data for sign in "*?["):
         raise StorageError("there is no such file", where=data, remedy="look at its name and folder")
-    people = People.of(data, id=label, drop=drop or ())
+    people = People.of(data, id=label, drop=drop or (), read=asdict(how_of(read)))
     return people, None, list(people.columns)
 
 
-def _show(result: Audit, groups: list[str], out: Path | None) -> None:
-    """Print the answer of each model, its groups and the harmed, and what to do next."""
-    from budge.cli.answers import show_answer, show_groups, show_next, show_notes, show_people
-
-    told = []
-    for k, name in enumerate(result.models):
-        if k:
-            say()
-        told.append(show_answer(result, name))
-        show_groups(result, name, groups, told[-1])
-        show_people(result, name, groups, told[-1])
-    notes = [note for note in result.notes if note.where != "population"]  # the answer tells that nobody is left
-    if notes:
-        say()
-        show_notes(notes)
-    show_next(result, told, shlex.quote(str(out)) if out is not None else "")
+def _first_rows(people: Any, everything: pd.DataFrame | None) -> pd.DataFrame:
+    """Return some of the people with all their columns."""
+    if everything is not None:
+        return everything
+    found: pd.DataFrame = people.read(people.parts[0])
+    return found

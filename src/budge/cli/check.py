@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import say
+from budge.cli.shared import PEOPLE, Project, Read, read_people, say
 from budge.errors import InputError, in_lines, printable
 
 if TYPE_CHECKING:
@@ -24,10 +24,12 @@ def register(app: typer.Typer) -> None:
 
 def check(
     spec: Annotated[Path | None, typer.Argument(help="The spec file: .yaml, .json or .toml.")] = None,
-    data: Annotated[Path | None, typer.Argument(help="A CSV file with one person a row.")] = None,
+    data: Annotated[str | None, typer.Argument(metavar="[DATA]", help=PEOPLE)] = None,
+    read: Read = None,
     rows: Annotated[int, typer.Option(min=1, help="Typical rows at which parts are sized.")] = 25,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 if a row breaks the spec or constraints clash.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the spec format, and nothing else.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing but errors; with --strict the exit code is the answer.")
@@ -56,7 +58,7 @@ def check(
         if strict and never:
             raise typer.Exit(1)
         return
-    report = specs.check(im, specs.read_table(data), starts=rows)
+    report = specs.check(im, read_people(data, read=read), starts=rows)
     if as_json:
         echo_json(report.to_dict())
     elif not quiet:

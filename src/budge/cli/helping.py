@@ -1,4 +1,6 @@
-"""How ``--help`` reads: summaries are whole sentences, options stand in groups, choices are shown, and nothing is cut at any width."""
+"""How commands are read and explained: an option that is given twice is an error, a project file gives what is not typed, and in ``--help``
+summaries are whole sentences, options stand in groups, choices are shown, and nothing is cut at any width.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,9 @@ import typer.core
 from rich.cells import cell_len
 
 from budge.cli.layout import wrap
+from budge.cli.project import FILE, completed
+from budge.cli.terminal import say
+from budge.errors import InputError
 
 __all__ = ["PANELS", "HelpfulCommand", "HelpfulGroup", "panel_of"]
 
@@ -18,11 +23,17 @@ PANELS = {
         "target", "threshold", "alpha", "claim", "population", "harm", "adjust", "by", "fail_if", "limit", "relax", "stuck", "vary", "toggle", "person", "k",
         "cost", "power", "rate", "margin", "width", "with_convex", "prove", "prove_seconds", "seconds",
     ),
-    "Data and model": ("data", "model", "predictions", "output", "cutoff", "drop", "label", "on_invalid", "max_unresolved", "trust", "spec"),
+    "Data and model": (
+        "data", "model", "other_model", "predictions", "output", "cutoff", "drop", "label", "on_invalid", "max_unresolved", "trust", "spec",
+        "project",
+    ),
     "Draws": ("n", "method", "sequential", "seed"),
-    "Words": ("people_name", "target_name", "group_label", "feature_label", "threshold_reason", "purpose", "auditor", "title"),
+    "Words": ("people_name", "target_name", "group_label", "feature_label", "level_label", "threshold_reason", "purpose", "auditor", "title"),
     "Where and how": ("jobs", "engine", "port", "host", "rows"),
-    "Output": ("out", "overwrite", "figure", "kind", "report", "curve", "letter", "strict", "schema", "as_json", "quiet", "open_browser"),
+    "Output": (
+        "csv", "parquet", "latex", "xlsx", "out", "overwrite", "figure", "kind", "report", "curve", "letter", "strict", "schema", "as_json", "quiet",
+        "open_browser",
+    ),
 }  # fmt: skip
 LAST = "Options"
 
@@ -68,7 +79,27 @@ def _options(command: Any, context: Any, formatter: Any) -> None:
 
 
 class HelpfulCommand(typer.core.TyperCommand):
-    """A command whose options are shown in groups."""
+    """A command whose options are shown in groups, and none of which vanishes."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Refuse a single option that is given more than once, then add what a project file gives."""
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        seen = set()
+        for parameter in order:
+            if parameter.name in seen and parameter.param_type_name == "option" and not parameter.multiple:
+                name = max(parameter.opts, key=len)
+                raise InputError("is given more than once", where=name, remedy=f"give {name} once; options that may repeat say so in --help")
+            seen.add(parameter.name)
+        if "project" in (p.name for p in self.params) and not ctx.resilient_parsing and "help" not in values:
+            typed = {name: value for name, value in values.items() if isinstance(value, str | tuple | list | bool) and value not in ((), [])}
+            before = list(args)
+            args, used = completed(str(self.name), self.params, typed, before)
+            root = ctx.find_root()
+            if used and isinstance(root.obj, tuple):
+                root.obj = (*root.obj[: len(root.obj) - len(before)], *args)  # the command that a run records
+                if not {"as_json", "quiet"} & set(values):
+                    say(f"From {values.get('project') or FILE}: {', '.join(used)}.", err=True)
+        return list(super().parse_args(ctx, args))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then options group by group."""

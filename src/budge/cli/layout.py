@@ -116,12 +116,12 @@ def column(name: str, values: Sequence[Any], *, digits: int | None = None, spare
     return Column(name, shown, right=numbers and len(shown) > 0, spare=spare)
 
 
-def interval_of(low: Sequence[float], high: Sequence[float], alpha: float, *, spare: int = 0) -> Column:
-    """Return a column of intervals."""
+def interval_of(low: Sequence[float], high: Sequence[float], alpha: float, *, name: str = "", spare: int = 0) -> Column:
+    """Return a column of intervals, with the level as its name unless another is given."""
     from budge.report.words import percent
 
     ends = ["–" if a != a or b != b else "exact" if a == b else f"{figure(a)} to {figure(b)}" for a, b in zip(low, high)]
-    return Column(f"{percent(1 - alpha)} interval", ends, right=True, spare=spare)
+    return Column(name or f"{percent(1 - alpha)} interval", ends, right=True, spare=spare)
 
 
 def tabulate(columns: Sequence[Column], width: int, *, indent: int = 2) -> list[str]:
@@ -138,9 +138,10 @@ def tabulate(columns: Sequence[Column], width: int, *, indent: int = 2) -> list[
     wide = [c.wide for c in kept]
     if needed(kept) <= room and not kept[-1].right:
         wide[-1] = min(wide[-1], room - sum(w + 2 for w in wide[:-1]))
-    while sum(wide) + 2 * (len(wide) - 1) > room and max(wide) > 1:  # labels of any length: the widest text gives way
+    words = [max(cell_len(word) for text in (c.name, *c.cells) for word in glued(text).split(" ")) for c in kept]
+    while sum(wide) + 2 * (len(wide) - 1) > room and max(wide) > 1:  # labels of any length: the widest text gives way, where it can between words
         loose = [k for k, c in enumerate(kept) if not c.right and wide[k] > 1] or [k for k in range(len(kept)) if wide[k] > 1]
-        wide[max(loose, key=lambda k: wide[k])] -= 1
+        wide[max(loose, key=lambda k: (wide[k] > words[k], wide[k]))] -= 1
     lines = []
     for row in zip(*((c.name, *c.cells) for c in kept)):
         parts = [wrap(text, w) or [""] for text, w in zip(row, wide)]

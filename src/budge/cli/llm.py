@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import pandas as pd
 import typer
 
 from budge.cli import echo_json
@@ -205,14 +206,27 @@ def verdicts(
             for word, labels in (checked.items() if isinstance(checked, dict) else [("", checked)] if checked is not None else []):
                 say(f"{word}: {labels}" if word else labels)
             if split is not None:
-                say(f"\nBy {by}:")
-                kept = [c for c in split.columns if c not in ("bound", "method", "interval_method", "exact", "rate_over")]
+                hidden = ("model", "bound", "method", "interval_method", "exact", "rate_over")
                 marked = "rate (resolved)" if split["unresolved"].any() else "rate"
-                show_table(split[kept].rename(columns={"p_value": "p", "p_adjusted": "adjusted p", "rate": marked}), most=200)
+                names = {"p_value": "p", "p_adjusted": "adjusted p", "rate": marked}
+                shown = {c: names.get(c, c) for c in (by, "interaction", *split.columns) if c not in hidden}
+                digits = dict.fromkeys(("rate", "low", "high", "p_value", "p_adjusted"), 3)
+                for name, rows in split.groupby("model", sort=False):
+                    say(f"\nBy {by}, {name}:")
+                    show_table(rows, most=200, names=shown, digits=digits)
         for g in gates:
             say(g, err=g.failed)
     if any(g.failed for g in gates):
         raise typer.Exit(1)
+
+
+def _show_pairs(rows: pd.DataFrame, columns: tuple[str, ...], title: str) -> None:
+    """Print one table for every two models, so that their names take no room in it."""
+    names = {c: "adjusted p" if c == "p_adjusted" else c for c in ("interaction", *columns)}
+    for two, own in rows.groupby(["first", "second"], sort=False) if len(rows) else ():
+        say(title.format(*two))
+        show_table(own, most=200, names=names, digits=dict.fromkeys(("difference", "low", "high", "p_adjusted"), 3))
+        say()
 
 
 @group.command("compare")
@@ -235,13 +249,9 @@ def compare(
     if as_json:
         echo_json(found.to_dict())
     elif not quiet:
-        names = {"p_value": "p", "p_adjusted": "adjusted p"}
         if pairs:
-            show_table(found.table.drop(columns=["only_first", "only_second", "method"]).rename(columns=names), most=200)
-            if len(found.rankings):
-                say("\nRankings of the base:")
-                show_table(found.rankings.rename(columns=names), most=200)
-            say()
+            _show_pairs(found.table, ("difference", "verdict", "low", "high", "p_adjusted", "pairs", "unresolved"), "Rate of {} minus that of {}:")
+            _show_pairs(found.rankings, ("overturned", "p_adjusted", "ahead"), "Ranking of the base, {} and {}:")
         say(found)
 
 

@@ -182,7 +182,7 @@ def _labelled(text: str, word: str) -> dict[str, Labelled]:
                 remedy="FOUND,MISSED,FALSE_ALARMS,CLEARED, e.g. 185,15,6,194; or a CSV file with the columns person and judge",
             )
         return {word: Labelled(*(int(part) for part in parts))}
-    table = read_people(Path(text))
+    table = read_people(text)
     for name in ("person", "judge"):
         if name not in table.columns:
             raise InputError(

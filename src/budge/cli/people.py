@@ -14,6 +14,7 @@ from budge.audit.sources import TableSource
 from budge.audit.streamed import StreamedAudit
 from budge.cli.layout import Column, cell, figure
 from budge.errors import BudgeError
+from budge.interaction import InteractionModel
 from budge.models import Predictor
 from budge.models.predictor import Adapted
 from budge.report.people import number
@@ -83,6 +84,9 @@ def moves(some: Chosen, nouns: Wording, *, least: bool = True) -> tuple[str, lis
     Without `least` it is the witness of each.
     """
     found, sure_ = [], True
+    audit = some.audit
+    spec = audit.info.get("spec")  # of a saved run, which has no model at hand
+    nouns = nouns.of_model(audit.context.im if audit.context is not None else InteractionModel.from_spec(spec) if spec else None)
     for label, method in zip(some.rows.index, some.rows["method"]):
         told, sure = _change(some, label, nouns, listed=least and method == "exact")
         found.append(told)
@@ -107,7 +111,7 @@ def _change(some: Chosen, label: Any, nouns: Wording, *, listed: bool) -> tuple[
     try:
         if audit.why_not(label, model=some.model):
             return "–", True
-        if listed:
+        if listed and (audit.context is not None or isinstance(audit, StreamedAudit)):
             plan = audit.recourse(label, model=some.model)
             if len(plan):
                 first = plan.actions[plan.actions["plan"] == 1]
@@ -118,8 +122,9 @@ def _change(some: Chosen, label: Any, nouns: Wording, *, listed: bool) -> tuple[
 
 
 def told_moves(steps: Any, nouns: Wording) -> str:
-    """Return moves in one line: guarantor: 0 → 1; income: 16,634 → 17,898."""
-    return "; ".join(f"{nouns.feature(str(name))}: {value_shown(old)} → {value_shown(new)}" for name, old, new in steps) or "none"
+    """Return moves in one line: guarantor: no → yes; income: 16,634 → 17,898."""
+    told = ((name, nouns.level(name, old) or value_shown(old), nouns.level(name, new) or value_shown(new)) for name, old, new in steps)
+    return "; ".join(f"{nouns.feature(str(name))}: {old} → {new}" for name, old, new in told) or "none"
 
 
 def value_shown(value: Any) -> str:
@@ -138,6 +143,7 @@ class _Scores:
     predictor: Predictor
     rising: bool
     cut: float
+    sure: bool = True  # False: whether the target begins at this cut has to be seen from answers
 
 
 def _scores(predictor: Predictor, target: Target) -> _Scores | None:
@@ -148,11 +154,18 @@ def _scores(predictor: Predictor, target: Target) -> _Scores | None:
     if not isinstance(target, Labels) or not isinstance(predictor, Adapted) or predictor.classes is None or len(predictor.classes) != 2:
         return None
     reading, wanted = predictor.reading, [k for k, c in enumerate(predictor.classes) if bool(target.hits(np.array([c], dtype=object))[0])]
-    if reading.output != "label" or reading.ask != "probability" or len(wanted) != 1:
+    if reading.output != "label" or "probability" not in (reading.ask, *predictor.engine.asks) or reading.ask == "score" or len(wanted) != 1:
         return None
-    scored = replace(predictor, reading=replace(reading, output="score", column=wanted[0], threshold=None))
+    scored = replace(predictor, reading=replace(reading, output="score", ask="probability", column=wanted[0], threshold=None))
     cut = 0.5 if reading.threshold is None else reading.threshold if wanted[0] == reading.column else 1 - reading.threshold
-    return _Scores(scored, True, cut)
+    return _Scores(scored, True, cut, sure=reading.ask == "probability")
+
+
+def _agree(scores: _Scores, people: pd.DataFrame, labels: Any, target: Target) -> bool:
+    """Return whether labels that a model gives by itself are those of its scores at the cut: only then scores tell how far the target is."""
+    outputs = np.asarray(scores.predictor.predict(people), dtype=float)
+    apart = np.abs(outputs - scores.cut) > 1e-9
+    return bool((np.asarray(target.hits(labels), dtype=bool) == (outputs > scores.cut))[apart].all())
 
 
 def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float] | None:
@@ -170,6 +183,9 @@ def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float]
     at = np.array([audit._at(label, some.model) for label in some.rows.index], dtype=np.intp)
     best = np.full(len(source), -np.inf if scores.rising else np.inf)
     try:
+        some_rows = np.arange(len(rows.place))[:MOST_CLOSE]
+        if not scores.sure and not _agree(scores, source.frame.iloc[rows.place[some_rows]], rows.prediction[some_rows], audit.design.target):
+            return None
         for chunk in source.exact(rows.place[at]):
             outputs = np.asarray(scores.predictor.predict(chunk.rows), dtype=float)
             reduce = np.maximum if scores.rising else np.minimum
@@ -177,6 +193,8 @@ def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float]
     except BudgeError:
         return None
     own = best[rows.place[at]]
+    if not scores.sure and (own > scores.cut).any():  # a point beyond the cut that does not attain the target
+        return None
     order = np.argsort(-own if scores.rising else own, kind="stable")[:most]
     return replace(some, rows=some.rows.iloc[order]), own[order].tolist(), scores.cut
 

@@ -107,7 +107,7 @@ def plan(
         say(aim.n)
         return
     sign, best = ("<", "no hit") if claim == "below" else (">", "nothing but hits")
-    say(f"To test rho {sign} {threshold:g} at alpha {alpha:g}: at least {least:,} draws; with fewer, even {best} proves nothing.")
+    say(f"To test ρ {sign} {threshold:g} at alpha {alpha:g}: at least {least:,} draws; with fewer, even {best} proves nothing.")
     say(f"To detect: {aim}.")
     say(f"To estimate: {for_width:,} draws give an interval at most {width:g} wide, whatever is seen.")
     early = rule.at(aim.rate).expected_calls
@@ -128,5 +128,5 @@ def _given(n: int, threshold: float, alpha: float, power: float, rate: float, cl
     reached = planning.power(n, threshold, rate, alpha=alpha, claim=claim)
     last = planning.critical_hits(n, threshold, alpha=alpha, claim=claim)
     side = "at most" if claim == "below" else "at least"
-    text = f"{found}; the claim is shown by {side} {last} hits; at rho {rate:g} the power is {reached:.4g}"
+    text = f"{found}; the claim is shown by {side} {last} hits; at ρ {rate:g} the power is {reached:.4g}"
     return text, {**found.to_dict(), "critical_hits": last, "power_at_rate": reached, "power_rate": rate}

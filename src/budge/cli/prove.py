@@ -10,22 +10,25 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.layout import Column, column
+from budge.cli.models import Model, Trust, models_of
 from budge.cli.shared import (
+    Data,
     FeatureLabels,
     Id,
-    Model,
+    LevelLabels,
     OnInvalid,
     Output,
     PeopleName,
     Population,
+    Project,
+    Read,
     TargetName,
     head,
-    models_of,
     people_of,
     progress_bar,
     say,
     show_columns,
-    tame,
+    spec_of,
     wording_of,
 )  # fmt: skip
 from budge.errors import OutputExistsError, StorageError
@@ -48,7 +51,7 @@ def register(app: typer.Typer) -> None:
 
 def prove(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
+    data: Data,
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Model,
     population: Population = "all",
@@ -59,28 +62,36 @@ def prove(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model, e.g. the outcome.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
     jobs: Annotated[int, typer.Option(help="Worker processes; -1 for all cores.")] = 1,
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    trust: Trust = None,
     people_name: PeopleName = "",
     target_name: TargetName = "",
     feature_label: FeatureLabels = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table to this CSV file.")] = None,
+    level_label: LevelLabels = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the table to this .csv or .parquet file.")] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a file that exists.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Prove for every person whether some action leads to the target."""
     import budge
+    from budge.table_files import check_rows_path, write_rows
     from budge.targets import parse_target
+    from budge.wording import check_names
 
+    if out is not None:
+        check_rows_path(out)
     if out is not None and out.exists() and not overwrite:
         raise OutputExistsError("exists already", where=str(out), remedy="choose another file, or --overwrite")
     if out is not None and not out.absolute().parent.is_dir():
         raise StorageError("its folder does not exist", where=str(out), remedy="make the folder, or choose another file")
-    wording = wording_of(people_name, target_name, None, feature_label, "", "", "")
-    im = budge.InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
+    wording = wording_of(people_name, target_name, None, feature_label, level_label)
+    im = spec_of(spec, quiet=quiet)
+    check_names(wording, im, shell=True)
+    people = people_of(data, drop, label=label, read=read)
     named = models_of(model, output, cutoff, trust)
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
     design = budge.Design(threshold=0, testing=False, on_invalid=on_invalid)
@@ -90,7 +101,7 @@ def prove(
             progress=progress or False, design=design, execution=budge.Execution(wording=wording),
         )  # fmt: skip
     if out is not None:
-        tame(found.table.reset_index(names="person")).to_csv(out, index=False)
+        write_rows([found.table.reset_index(names="person")], out, overwrite=overwrite)
     if as_json:
         echo_json(found.to_dict())
     elif not quiet:

@@ -9,7 +9,23 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.layout import Column, tabulate
-from budge.cli.shared import FeatureLabels, Id, Model, OnInvalid, Output, TargetName, head, models_of, people_of, say, wording_of
+from budge.cli.models import Model, Trust, models_of
+from budge.cli.shared import (
+    Data,
+    FeatureLabels,
+    Id,
+    LevelLabels,
+    OnInvalid,
+    Output,
+    Project,
+    Read,
+    TargetName,
+    head,
+    people_of,
+    say,
+    spec_of,
+    wording_of,
+)
 from budge.cli.terminal import columns
 from budge.errors import InputError, nearest
 
@@ -27,7 +43,7 @@ def register(app: typer.Typer) -> None:
 
 def recourse(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
+    data: Data,
     person: Annotated[str, typer.Option("--person", help="Who: the number of the row from 0, or the name in the column of --id.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     model: Model,
@@ -42,21 +58,26 @@ def recourse(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model, e.g. the outcome.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    trust: Trust = None,
     target_name: TargetName = "",
     feature_label: FeatureLabels = None,
+    level_label: LevelLabels = None,
     letter: Annotated[bool, typer.Option("--letter", help="Print a text for the person instead of a table.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the plans and nothing else.")] = False,
 ) -> None:
     """Find the least change that attains the target for one person."""
     import budge
     from budge.targets import parse_target
+    from budge.wording import check_names
 
-    wording = wording_of("", target_name, None, feature_label, "", "", "")
-    im = budge.InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
+    wording = wording_of("", target_name, None, feature_label, level_label)
+    im = spec_of(spec, quiet=quiet)
+    check_names(wording, im, shell=True)
+    people = people_of(data, drop, label=label, read=read)
     named = models_of(model, output, cutoff, trust)
     if len(named) != 1:
         raise InputError("one model is expected", where="--model", got=sorted(named))
@@ -71,9 +92,9 @@ def recourse(
     if as_json:
         echo_json(found.to_dict())
     elif letter:
-        say(found.letter(wording))
+        say(found.letter(wording.of_model(im)))
     else:
-        say(str(found)) if quiet else _show(found, wording, person, k, weighted=bool(cost))
+        say(str(found)) if quiet else _show(found, wording.of_model(im), person, k, weighted=bool(cost))
 
 
 def _show(found: Recourse, nouns: Wording, person: str, k: int, *, weighted: bool) -> None:
@@ -88,7 +109,8 @@ def _show(found: Recourse, nouns: Wording, person: str, k: int, *, weighted: boo
         many = "1 change" if len(mine) == 1 else f"{len(mine)} changes"
         what = "the least that works" if plan == 1 and least else "another set of features" if plan > 1 else "the best found"
         head(f"Plan {plan}: {many}, {what}")
-        for line in tabulate_moves([(nouns.feature(str(f)), in_full(a), in_full(b)) for f, a, b in zip(mine["feature"], mine["from"], mine["to"])]):
+        moves = zip(mine["feature"], mine["from"], mine["to"])
+        for line in tabulate_moves([(nouns.feature(str(f)), nouns.level(f, a) or in_full(a), nouns.level(f, b) or in_full(b)) for f, a, b in moves]):
             say(line)
     if len(found):
         say()

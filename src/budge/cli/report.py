@@ -10,22 +10,26 @@ from typing import Annotated, Any
 import typer
 
 from budge.cli import echo_json
+from budge.cli.models import Trust, models_of
 from budge.cli.shared import (
     Auditor,
     FeatureLabels,
     GroupLabels,
     Id,
+    LevelLabels,
+    Output,
     PeopleName,
+    Project,
     Purpose,
+    Read,
     TargetName,
     ThresholdReason,
-    models_of,
-    people_of,
     progress_bar,
     read_people,
     run_of,
     same_people,
     say,
+    without,
     wording_of,
 )
 from budge.errors import InputError, OutputExistsError, nearest
@@ -44,8 +48,11 @@ def register(app: typer.Typer) -> None:
 def _report(
     run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
     out: Annotated[Path | None, typer.Option("--out", "-o", help="The file to write; report.html in the run's folder unless given.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The people of the run, for --by and --model.")] = None,
-    model: Annotated[list[str] | None, typer.Option(help="The model of the run (of several: NAME=FILE, each); repeats the audit and needs --data.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="FILE", help="The people of the run, for --by and --model.")] = None,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="The model of the run, as for budge audit (of several: NAME=MODEL, each); repeats the audit and needs --data."),
+    ] = None,
     by: Annotated[list[str] | None, typer.Option(help="Show shares by this column of the data; the columns of the run unless given.")] = None,
     why: Annotated[bool, typer.Option("--why/--no-why", help="With --model: relax each rule in turn and show which holds people back.")] = True,
     ablation: Annotated[Path | None, typer.Option(help="Show an ablation that `budge ablate --json` printed to this file.")] = None,
@@ -55,20 +62,23 @@ def _report(
     target_name: TargetName = "",
     group_label: GroupLabels = None,
     feature_label: FeatureLabels = None,
+    level_label: LevelLabels = None,
     threshold_reason: ThresholdReason = "",
     purpose: Purpose = "",
     auditor: Auditor = "",
-    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    read: Read = None,
+    trust: Trust = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it exists.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write a report of a saved run: one file, no network, to read and to print."""
-    from budge.report.document import write_report
+    from budge.report.document import worded, write_report
     from budge.report.saved import ablation_from, sensitivity_from
 
     place = out if out is not None else run / "report.html"
@@ -76,22 +86,21 @@ def _report(
         raise OutputExistsError("exists already", where=str(place), remedy="choose another name with --out, or --overwrite")
     if model and data is None:
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
-    given = wording_of(people_name, target_name, group_label, feature_label, threshold_reason, purpose, auditor)
+    given = wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor)
     found = run_of(run).whole()
-    nouns = found.wording.but(**given.to_dict())
-    everything = None if data is None else read_people(data, label)
+    everything = None if data is None else read_people(data, label, read)
+    nouns = worded(found, given, by or (), people=everything, shell=True)
     groups = _groups(found, everything, by)
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
     if ablation is not None:
         stress["ablation"] = ablation_from(_record(ablation), where=str(ablation))
     if sensitivity is not None:
         stress["sensitivity"] = sensitivity_from(_record(sensitivity), where=str(sensitivity))
-    if data is not None:
-        table = people_of(data, drop, label=label)
+    if everything is not None:
+        table = without(everything, drop)
+        same_people(found, table)
         if model:
             found = _replayed(found, _models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
-        else:
-            same_people(found, table)
     with progress_bar("people, each rule relaxed", quiet=quiet or as_json or not (model and why) or ablation is not None) as progress:
         write_report(found, place, by=groups, why=why, title=title, nouns=nouns, progress=progress, overwrite=overwrite, **stress)
     if as_json:
@@ -130,7 +139,7 @@ def _models(given: Sequence[str], names: Sequence[str], **options: Any) -> Any:
         return {names[0]: next(iter(found.values()))}
     if set(found) != set(names):
         what = "the run has several models" if len(names) > 1 else "the run has one model"
-        raise InputError(what, where="--model", got=list(given), remedy=" ".join(f"--model {n}=FILE" for n in names))
+        raise InputError(what, where="--model", got=list(given), remedy=" ".join(f"--model {n}=MODEL" for n in names))
     return found
 
 

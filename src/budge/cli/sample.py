@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Claim, Id, Method, OnInvalid, people_of, progress_bar, say, say_command
+from budge.cli.shared import Claim, Data, Id, Method, OnInvalid, Project, Read, people_of, progress_bar, say, say_command, spec_of
 
 __all__ = ["register"]
 
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def sample(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Argument(help="The people: a CSV or Parquet file.")],
+    data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the points go: .parquet or .csv.")],
     threshold: Annotated[float, typer.Option(help="The threshold of the claim to come.")] = 0.1,
     alpha: Annotated[float, typer.Option(help="The error of a single verdict.")] = 0.05,
@@ -33,8 +33,10 @@ def sample(
     method: Method = "auto",
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -42,9 +44,10 @@ def sample(
     import budge
     from budge.audit.export import write_points
     from budge.audit.summary import heads
+    from budge.tables import masked
 
-    im = budge.InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
+    im = spec_of(spec, quiet=quiet)
+    people = people_of(data, drop, label=label, read=read)
     design = budge.Design(
         threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid,
     )  # fmt: skip
@@ -69,5 +72,6 @@ def sample(
         kept = "".join(f" {option} {value}" for option, value, default in usual if value != default)
         names = [*(word for column in drop or () for word in ("--drop", column)), *(("--id", label) if label else ())]
         kept += "".join(f" {shlex.quote(word)}" for word in names)
-        files = shlex.join([str(spec), str(data)])
+        kept += "".join(f" --read {shlex.quote(word)}" for word in read or ())
+        files = shlex.join([str(spec), masked(data)])
         say_command(f"budge audit {files} --predictions FILE --target … -n {design.n} --seed {seed} --threshold {threshold}{kept}")

@@ -9,7 +9,20 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Id, OnInvalid, Output, Population, people_of, progress_bar, say, show_table
+from budge.cli.models import Trust, called, model_of
+from budge.cli.shared import (
+    DataOption,
+    Id,
+    OnInvalid,
+    Output,
+    Population,
+    Read,
+    people_of,
+    progress_bar,
+    say,
+    show_table,
+    spec_of,
+)
 from budge.errors import InputError
 
 __all__ = ["register"]
@@ -22,8 +35,8 @@ def register(app: typer.Typer) -> None:
 
 def _select(
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
-    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
-    model: Annotated[list[str], typer.Option(metavar="FILE", help="A model file and its accuracy on held-out data: bots.json=0.81")],
+    data: DataOption,
+    model: Annotated[list[str], typer.Option(metavar="MODEL", help="A model, as for budge audit, and its accuracy on held-out data: bots.json=0.81")],
     target: Annotated[str, typer.Option(help="What a person would game for: a label, 'score >= 0.7'.")],
     limit: Annotated[float, typer.Option(help="The largest share of people who may be able to game.")] = 0.1,
     threshold: Annotated[float, typer.Option(help="Responsiveness from which a person can game.")] = 0.05,
@@ -36,25 +49,24 @@ def _select(
     cutoff: Annotated[float | None, typer.Option(help="Turn scores into labels at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the models.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[
         Path | None, typer.Option(help="Write accuracy against gaming: .svg, or .png and .pdf with the extra plot.")
     ] = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Load model files that can run code.")] = False,
+    trust: Trust = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """Choose the most accurate model whose gaming is certified; exit with 1 if there is none."""
     from budge.audit.design import Design
-    from budge.interaction import InteractionModel
-    from budge.models import as_predictor
     from budge.stress import convex, select
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    im = InteractionModel.from_file(spec)
-    people = people_of(data, drop, label=label)
+    im = spec_of(spec, quiet=quiet)
+    people = people_of(data, drop, label=label, read=read)
     models, accuracy = {}, {}
     for text in model:
         path, mark, value = text.rpartition("=")
@@ -63,9 +75,9 @@ def _select(
         except ValueError:
             mark, merit = "", 0.0
         if not mark:
-            raise InputError("a model file and its accuracy", where="--model", got=text, remedy="write bots.json=0.81")
-        name = Path(path).stem if Path(path).stem not in models else path
-        models[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)
+            raise InputError("a model and its accuracy are expected", where="--model", got=text, remedy="write bots.json=0.81")
+        name = called(path) if called(path) not in models else path
+        models[name] = model_of(path, output, cutoff, trust)
         accuracy[name] = merit
     aim = parse_target(target, classes=next((m.classes for m in models.values() if m.classes is not None), None))
     with progress_bar("people", quiet=quiet or as_json) as progress:

@@ -3,16 +3,41 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from budge.cli import echo_json
 from budge.cli.figures import check_figure, write_figure
-from budge.cli.shared import Claim, Harm, Id, OnInvalid, Output, Population, head, people_of, progress_bar, say, show_table
+from budge.cli.layout import Column, cell, column
+from budge.cli.layout import figure as figure_of
+from budge.cli.models import MODEL, Trust, model_of
+from budge.cli.shared import (
+    Claim,
+    DataOption,
+    Harm,
+    Id,
+    OnInvalid,
+    Output,
+    Population,
+    Project,
+    Read,
+    head,
+    people_of,
+    progress_bar,
+    say,
+    show_columns,
+    show_table,
+    spec_of,
+)
 from budge.errors import InputError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 __all__ = ["register"]
+
+MOST = 12  # members that are shown
 
 
 def register(app: typer.Typer) -> None:
@@ -21,9 +46,9 @@ def register(app: typer.Typer) -> None:
 
 
 def _sensitivity(
-    specs: Annotated[list[Path], typer.Argument(help="Spec files, one a member of the family; or one, with --vary or --toggle.")],
-    data: Annotated[Path, typer.Option(help="The people: a CSV or Parquet file.")],
-    model: Annotated[Path, typer.Option(help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt.")],
+    specs: Annotated[list[Path], typer.Argument(help="Spec files, one per member of the family; or one, with --vary or --toggle.")],
+    data: DataOption,
+    model: Annotated[str, typer.Option(metavar="MODEL", help=f"{MODEL}.")],
     target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
     vary: Annotated[
         list[str] | None,
@@ -42,28 +67,28 @@ def _sensitivity(
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column of the data that is not for the model.")] = None,
     label: Id = None,
+    read: Read = None,
     on_invalid: OnInvalid = "error",
     figure: Annotated[Path | None, typer.Option(help="Write a figure: .svg, or .png and .pdf with the extra plot.")] = None,
     kind: Annotated[Literal["tornado", "cdf"], typer.Option(help="What the figure shows.")] = "tornado",
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    trust: Trust = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the figure if it exists.")] = False,
+    project: Project = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
 ) -> None:
     """See whether verdicts survive other interaction models."""
     from budge.audit.design import Design
-    from budge.interaction import InteractionModel
-    from budge.models import as_predictor
     from budge.stress import sensitivity
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    members = {spec.stem: InteractionModel.from_file(spec) for spec in specs}
+    members = {spec.stem: spec_of(spec, quiet=quiet) for spec in specs}
     if len(members) < len(specs):
         raise InputError("two spec files have the same name", where="specs", got=[spec.stem for spec in specs])
     family = _family(members, vary, toggle)
-    people = people_of(data, drop, label=label)
-    predictor = as_predictor(str(model), trust=trust, output=output, threshold=cutoff)
+    people = people_of(data, drop, label=label, read=read)
+    predictor = model_of(model, output, cutoff, trust)
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = sensitivity(
             predictor, people, family, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha,
@@ -77,10 +102,18 @@ def _sensitivity(
     elif not quiet:
         say(str(result))
         say()
-        show_table(result.by_member.rename(columns={"mean_rho": "mean ρ"}), digits={"mean ρ": 3})
+        _show_members(result.by_member)
         if result.axes and len(breaks := result.breaks()):
             head("Where the verdict breaks")
             show_table(breaks.rename(columns=lambda c: str(c).replace("_", " ")))
+
+
+def _show_members(rows: pd.DataFrame) -> None:
+    """Print the verdicts under each member; where there is no room the mean is left out, and never a verdict: these add up."""
+    some = rows.head(MOST)
+    verdicts = [column(name, some[name].tolist()) for name in rows.columns if name not in ("member", "mean_rho")]
+    means = Column("mean ρ", [figure_of(v, 3) for v in some["mean_rho"]], right=True, spare=1)
+    show_columns([Column("member", some["member"].map(cell).tolist()), means, *verdicts], more=len(rows) - len(some))
 
 
 def _family(members: dict[str, Any], vary: list[str] | None, toggle: list[str] | None) -> Any:

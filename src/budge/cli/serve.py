@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from budge.cli import echo_json
+from budge.cli.models import MODEL, Trust, models_of
 from budge.cli.shared import (
+    PEOPLE,
     Claim,
     FeatureLabels,
     GroupLabels,
     Harm,
     Id,
+    LevelLabels,
+    Output,
     PeopleName,
     Population,
+    Read,
     TargetName,
-    models_of,
     people_of,
     run_of,
     say,
@@ -45,9 +49,9 @@ def register(app: typer.Typer) -> None:
 def serve(
     runs: Annotated[list[Path] | None, typer.Argument(help="Folders of saved runs, or a folder that holds some: their specs, designs and results.")] = None,
     spec: Annotated[Path | None, typer.Option(help="The spec file of the interaction model.")] = None,
-    data: Annotated[Path | None, typer.Option(help="The people: a CSV or Parquet file.")] = None,
+    data: Annotated[str | None, typer.Option(metavar="FILE", help=PEOPLE)] = None,
     model: Annotated[
-        list[str] | None, typer.Option(help="A model file (.onnx, .skops, .json, .ubj, .txt); several as NAME=FILE to compare them.")
+        list[str] | None, typer.Option(metavar="MODEL", help=f"{MODEL}; several as NAME=MODEL to compare them.")
     ] = None,
     target: Annotated[str | None, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")] = None,
     demo: Annotated[bool, typer.Option("--demo", help="The embedded lending demo: nothing else is needed.")] = False,
@@ -58,16 +62,18 @@ def serve(
     seed: Annotated[int, typer.Option(help="Seed of all draws.")] = 0,
     population: Population = "outside",
     by: Annotated[list[str] | None, typer.Option(help="A column of groups, shown beside each person; may repeat.")] = None,
-    output: Annotated[str, typer.Option(help="What is read from the model: auto, label, score or probability.")] = "auto",
+    output: Output = "auto",
     cutoff: Annotated[float | None, typer.Option(help="Turn the model's score into a label at this cutoff.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column of the data that is not for the model.")] = None,
     label: Id = None,
+    read: Read = None,
     harm: Harm = None,
     people_name: PeopleName = "",
     target_name: TargetName = "",
     group_label: GroupLabels = None,
     feature_label: FeatureLabels = None,
-    trust: Annotated[bool, typer.Option("--trust", help="Load a model file that can run code.")] = False,
+    level_label: LevelLabels = None,
+    trust: Trust = None,
     port: Annotated[int, typer.Option(help="The port; 0 takes a free one.")] = 0,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
     as_json: Annotated[bool, typer.Option("--json", help="Print one record with the address.")] = False,
@@ -79,7 +85,7 @@ def serve(
 
     if not (quiet or as_json):
         say("preparing: reading the people, asking the models about a few of them …", err=True)
-    wording = wording_of(people_name, target_name, group_label, feature_label, "", "", "")
+    wording = wording_of(people_name, target_name, group_label, feature_label, level_label)
     given = {"runs": runs, "spec": spec, "data": data, "model": model}
     if demo:
         extra = [name for name, value in given.items() if value]
@@ -89,7 +95,7 @@ def serve(
     elif runs:
         if spec is not None:
             raise InputError("a run has its own spec", where="--spec", got=str(spec), remedy="leave out the run or --spec")
-        people = people_of(data, drop, label=label) if data is not None else None
+        people = people_of(data, drop, label=label, read=read) if data is not None else None
         folders = _folders(runs)
         questions = [_saved(run, people, model, output, cutoff, trust, wording, alone=len(folders) == 1) for run in folders]
     else:
@@ -102,8 +108,8 @@ def serve(
         assert data is not None
         assert target is not None
         question = _fresh(
-            spec, people_of(data, drop, label=label), models_of(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha, claim=claim,
-            n=n, seed=seed, population=population, harm=harm, groups=by or (), wording=wording,
+            spec, people_of(data, drop, label=label, read=read), models_of(model or [], output, cutoff, trust), target, threshold=threshold, alpha=alpha,
+            claim=claim, n=n, seed=seed, population=population, harm=harm, groups=by or (), wording=wording,
         )  # fmt: skip
         questions = [question]
 
@@ -121,9 +127,11 @@ def _fresh(spec: Path, people: Any, models: Mapping[str, Predictor], target: str
     from budge.spec.reading import read_model
     from budge.targets import parse_target
     from budge.web import make_question
+    from budge.wording import check_names
 
     classes = next((m.classes for m in models.values() if m.classes is not None), None)
     im = read_model(spec)
+    check_names(options["wording"], im, people, shell=True)
     text = read_text(spec) if spec.suffix.lower() in (".yaml", ".yml") else ""
     return make_question(models, people, im, target=parse_target(target, classes=classes), text=text, title=im.name or spec.stem, **options)
 
@@ -144,9 +152,10 @@ def _folders(given: Sequence[Path]) -> list[Path]:
 
 
 def _saved(
-    run: Path, people: Any, model: list[str] | None, output: str, cutoff: float | None, trust: bool, wording: Wording, *, alone: bool
+    run: Path, people: Any, model: list[str] | None, output: str, cutoff: float | None, trust: list[str] | None, wording: Wording, *, alone: bool
 ) -> Question:
     """Return a saved run to be explored, or to be read: without models and people, or beside other runs where they are not its own."""
+    from budge.report.document import worded
     from budge.web import from_run
 
     saved = run_of(run).whole()
@@ -155,10 +164,10 @@ def _saved(
     if models is not None and set(models) != set(saved.models):
         if len(models) != 1 or len(saved.models) != 1:
             raise InputError(
-                "the run has other models", where="--model", got=", ".join(models), remedy=f"give {', '.join(f'{m}=FILE' for m in saved.models)}"
+                "the run has other models", where="--model", got=", ".join(models), remedy=f"give {', '.join(f'{m}=MODEL' for m in saved.models)}"
             )
         models = {saved.models[0]: next(iter(models.values()))}
-    own = saved.wording.but(**wording.to_dict())
+    own = worded(saved, wording, shell=True)
     try:
         return replace(from_run(saved, models, people, title=title), wording=own)
     except InputError:

@@ -13,22 +13,25 @@ import typer
 
 from budge.cli.terminal import head, progress_bar, say, say_command, show_columns, show_table
 from budge.errors import DataError, InputError, StorageError, nearest
-from budge.frames import read_parquet
+from budge.files import near_file
 
 if TYPE_CHECKING:
     from budge.audit.gate import Gate
     from budge.audit.result import Audit
-    from budge.models import Predictor
+    from budge.interaction import InteractionModel
+    from budge.tables import How
     from budge.wording import Wording
 
 __all__ = [
-    "Adjust", "Auditor", "Claim", "Condition", "FeatureLabels", "GroupLabels", "Harm", "Id", "Method", "Model", "OnInvalid", "Output",
-    "PeopleName", "Population", "Purpose",
-    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "head", "labelled", "models_of", "people_of",
+    "PEOPLE", "Adjust", "Auditor", "Claim", "Condition", "Data", "DataOption", "FeatureLabels", "GroupLabels", "Harm", "Id", "LevelLabels", "Method",
+    "OnInvalid", "Output", "PeopleName", "Population", "Project", "Purpose", "Read",
+    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
     "progress_bar", "read_people", "run_of", "same_people", "say", "say_command", "show_columns", "show_gates", "show_table",
-    "tame", "wording_of",
+    "spec_of", "without", "wording_of",
 ]  # fmt: skip
 
+
+DRAFT = "is a draft that nobody has confirmed: go through its features, then take out the line `draft: true`"
 
 #: Options that several commands have.
 Claim = Annotated[Literal["below", "above"], typer.Option(help="The claim that is tested.")]
@@ -37,9 +40,20 @@ Adjust = Annotated[Literal["bh", "holm", "bonferroni", "none"], typer.Option(hel
 Harm = Annotated[Literal["below", "above"] | None, typer.Option(help="Which verdict is harm.")]
 OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What happens with people who break the spec before they move.")]
 Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
-Model = Annotated[list[str], typer.Option(metavar="FILE", help="A model file: .onnx, .skops, XGBoost .json/.ubj, LightGBM .txt; several as NAME=FILE.")]
 Output = Annotated[Literal["auto", "label", "score", "probability"], typer.Option(help="What is read from a model.")]
+PEOPLE = "The people: CSV of any layout, also packed, Parquet, Feather, Excel, JSON lines, or the address of a database."
+Data = Annotated[str, typer.Argument(metavar="DATA", help=PEOPLE)]
+DataOption = Annotated[str, typer.Option("--data", metavar="FILE", help=PEOPLE)]
+Read = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--read", metavar="KEY=VALUE",
+        help="How the data is read if not as it looks: separator, encoding, decimal, header, names, missing, text, member, sheet, table, query; may repeat.",
+    ),
+]  # fmt: skip
 Id = Annotated[str | None, typer.Option("--id", help="The column that names the people; it is not given to the model.")]
+
+Project = Annotated[Path | None, typer.Option("--project", metavar="FILE", help="A file of options for what is not typed; budge.toml here unless given.")]
 
 #: A condition of `--fail-if`.
 Condition = typer.Option(
@@ -52,20 +66,23 @@ PeopleName = Annotated[str, typer.Option(help="What the people are called, such 
 TargetName = Annotated[str, typer.Option(help="What the target means, such as 'approval'.")]
 GroupLabels = Annotated[list[str] | None, typer.Option("--group-label", metavar="COLUMN:VALUE=WORDS", help="What a group is called; may repeat.")]
 FeatureLabels = Annotated[list[str] | None, typer.Option("--feature-label", metavar="NAME=WORDS", help="What a feature is called; may repeat.")]
+LevelLabels = Annotated[
+    list[str] | None, typer.Option("--level-label", metavar="NAME:VALUE=WORDS", help="What a value of a feature is called; may repeat.")
+]  # fmt: skip
 ThresholdReason = Annotated[str, typer.Option(help="Why this threshold; printed in the report.")]
 Purpose = Annotated[str, typer.Option(help="What the audit is for; printed in the report.")]
 Auditor = Annotated[str, typer.Option(help="Who made the audit; printed in the report.")]
 
 
 def wording_of(
-    people_name: str, target_name: str, group_label: Sequence[str] | None, feature_label: Sequence[str] | None, threshold_reason: str, purpose: str,
-    auditor: str,
+    people_name: str, target_name: str, group_label: Sequence[str] | None, feature_label: Sequence[str] | None, level_label: Sequence[str] | None = None,
+    threshold_reason: str = "", purpose: str = "", auditor: str = "",
 ) -> Wording:  # fmt: skip
     """Return the words given on the command line."""
     from budge.wording import Wording
 
-    groups, features = _group_labels(group_label or ()), _labels(feature_label or (), "--feature-label")
-    return Wording(people_name, target_name, threshold_reason, purpose, auditor, groups, features)
+    groups, levels = _value_labels(group_label or (), "--group-label", "sex:0=women"), _value_labels(level_label or (), "--level-label", "guarantor:0=without")
+    return Wording(people_name, target_name, threshold_reason, purpose, auditor, groups, _labels(feature_label or (), "--feature-label"), levels)
 
 
 def _labels(given: Sequence[str], where: str) -> dict[str, str]:
@@ -79,24 +96,47 @@ def _labels(given: Sequence[str], where: str) -> dict[str, str]:
     return found
 
 
-def _group_labels(given: Sequence[str]) -> dict[str, dict[str, str]]:
+def _value_labels(given: Sequence[str], where: str, example: str) -> dict[str, dict[str, str]]:
     """Read COLUMN:VALUE=WORDS."""
     found: dict[str, dict[str, str]] = {}
-    for name, words in _labels(given, "--group-label").items():
+    for name, words in _labels(given, where).items():
         column, sign, value = name.partition(":")
         if not sign or not column or not value:
-            raise InputError("give a column, a value and words", where="--group-label", got=f"{name}={words}", remedy="--group-label sex:0=women")
+            raise InputError("give a column, a value and words", where=where, got=f"{name}={words}", remedy=f"{where} {example}")
         found.setdefault(column, {})[value] = words
     return found
 
 
-def read_people(path: Path, label: str | None = None) -> pd.DataFrame:
-    """Return a table from a CSV or Parquet file; `label`: the column that names the people."""
-    if path.suffix.lower() in (".parquet", ".pq"):
-        return labelled(read_parquet(path), label)
-    from budge.spec import read_table
+def read_people(data: str | Path, label: str | None = None, read: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the table of a file or a database; `label`: the column that names the people, `read`: choices of ``--read``."""
+    from budge.tables import load
 
-    return labelled(read_table(path, label=label), label)
+    return labelled(load(data, how_of(read), label), label)
+
+
+def how_of(read: Sequence[str] | None) -> How:
+    """Return the choices of ``--read KEY=VALUE``; `missing`, `text` and `names` may repeat."""
+    from budge.tables import How
+
+    given: dict[str, str] = {}
+    for item in read or ():
+        key, sign, value = item.partition("=")
+        if not sign:
+            raise InputError("give a key and a value", where="--read", got=item, remedy="--read missing=?")
+        if key in given and key not in ("missing", "text", "names"):
+            raise InputError("is given twice", where=f"--read {key}", got=[given[key], value], remedy="leave one of them out")
+        given[key] = f"{given[key]},{value}" if key in given else value
+    return How.of(given)
+
+
+def spec_of(path: Path, *, quiet: bool = False) -> InteractionModel:
+    """Return the interaction model of a spec file; that it is a draft is stated on standard error."""
+    from budge.interaction import InteractionModel
+
+    found = InteractionModel.from_file(path)
+    if found.draft and not quiet:
+        say(f"budge: {path}: {DRAFT}", err=True)
+    return found
 
 
 def run_of(folder: Path) -> Audit:
@@ -108,14 +148,17 @@ def run_of(folder: Path) -> Audit:
     except StorageError as error:
         if any(folder.glob("*")):
             raise
-        remedy = "make one with budge audit SPEC PEOPLE --model FILE --target LABEL -o FOLDER"
+        near = "" if folder.exists() else near_file(folder)
+        remedy = near if near.startswith("did you mean") else "make one with budge audit SPEC PEOPLE --model FILE --target LABEL -o FOLDER"
         raise StorageError([replace(p, remedy=remedy) for p in error.problems]) from None
 
 
 def as_typed(context: typer.Context) -> str:
     """Return the command as it was typed, so that a run can be repeated."""
     given = context.find_root().obj
-    return shlex.join(["budge", *given]) if isinstance(given, tuple) else ""
+    from budge.tables import masked
+
+    return masked(shlex.join(["budge", *given])) if isinstance(given, tuple) else ""
 
 
 def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
@@ -136,28 +179,17 @@ def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
     return people.set_index(column)
 
 
-def people_of(data: Path, drop: Sequence[str] | None, *, label: str | None = None) -> pd.DataFrame:
-    """Return the table without the columns that are not for the model; `label`: the column that names the people."""
-    people = read_people(data, label)
+def people_of(data: str, drop: Sequence[str] | None, *, label: str | None = None, read: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the table of a file without the columns that are not for the model; `label`: the column that names the people."""
+    return without(read_people(data, label, read), drop)
+
+
+def without(people: pd.DataFrame, drop: Sequence[str] | None) -> pd.DataFrame:
+    """Return the table without the columns that are not for the model."""
     gone = [c for c in drop or () if c not in people.columns]
     if gone:
         raise InputError("no such column", where="--drop", got=gone[0], remedy=nearest(gone[0], map(str, people.columns)))
     return people.drop(columns=list(drop or ()))
-
-
-def models_of(given: Sequence[str], output: str, cutoff: float | None, trust: bool) -> dict[str, Predictor]:
-    """Return the models of ``NAME=FILE``, or of a file that is called after itself; a lone one is called `model`."""
-    from budge.models import as_predictor
-
-    found: dict[str, Predictor] = {}
-    for item in given:
-        name, sign, path = item.partition("=")
-        if not sign or Path(item).exists():
-            name, path = "model" if len(given) == 1 else Path(item).stem, item
-        if name in found:
-            raise InputError("two models have one name", where="--model", got=name, remedy="write NAME=FILE")
-        found[name] = as_predictor(path, trust=trust, output=output, threshold=cutoff)  # type: ignore[arg-type]
-    return found
 
 
 def same_people(found: Audit, table: pd.DataFrame) -> None:
@@ -171,7 +203,7 @@ def same_people(found: Audit, table: pd.DataFrame) -> None:
     if digest != found.info["data_digest"]:
         raise InputError(
             "these are not the people of the run: the digest differs", where="--data", got=digest,
-            remedy=f"the run had {found.info['data_digest']}; columns that are not for the model are left out with --drop",
+            remedy=f"the run had {found.info['data_digest']}; give --id and --drop as the audit had them",
         )  # fmt: skip
 
 
@@ -182,11 +214,6 @@ def grouped(result: Audit, everything: pd.DataFrame, by: Sequence[str]) -> Audit
         name: replace(own, groups=pd.DataFrame({c: everything[c].to_numpy()[own.place] for c in by}, index=own.index)) for name, own in result.rows.items()
     }
     return replace(result, rows=rows, design=design, info={**result.info, "design": design.to_dict()})
-
-
-def tame(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return a table for a CSV file in which a text that a spreadsheet would run as a formula is shown as a text."""
-    return rows.map(lambda cell: f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell)
 
 
 def gates_record(gates: Sequence[Gate]) -> list[dict[str, Any]]:

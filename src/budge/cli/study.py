@@ -18,7 +18,7 @@ from budge.errors import InputError, MissingDependencyError, StorageError, neare
 __all__ = ["STUDIES", "load", "register", "studies_folder"]
 
 #: The programs; each has ``run(quick=...)``, which returns a result that writes itself.
-STUDIES = ("overview", "german", "twitterbot", "recidivism", "transplant", "sorrybench", "moderation")
+STUDIES = ("overview", "german", "twitterbot", "recidivism", "transplant", "sorrybench", "moderation", "positions")
 
 
 def register(app: typer.Typer) -> None:

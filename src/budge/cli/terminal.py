@@ -86,9 +86,9 @@ SPARE = ("extreme", "exactness", "lower", "upper", "unresolved", "p_value", "sta
 
 def _spare(name: str, rank: int) -> int:
     """Return how easily a column is left out: by its name, else those further to the right first; the first two, rates and verdicts stay."""
-    if name in ("verdict", "rho", "ρ") or name.startswith("rate"):
+    if rank < 2 or name in ("verdict", "rho", "ρ") or name.startswith("rate"):
         return 0
-    return 100 + len(SPARE) - SPARE.index(name) if name in SPARE else rank if rank > 1 else 0
+    return 100 + len(SPARE) - SPARE.index(name) if name in SPARE else rank
 
 
 def show_table(rows: pd.DataFrame, *, most: int = 12, names: Mapping[str, str] | None = None, digits: Mapping[str, int] | None = None) -> None:

@@ -9,6 +9,7 @@ Examples
 [True, False]
 """
 
+from .check import unknown_name
 from .evaluate import Env
 from .expression import Expression, parse
 from .formulas import All, Formula, OneOf, Row, Some, Total, Truth, all_of, formula_vars, holds, negate, some_of, substitute
@@ -51,4 +52,5 @@ __all__ = [
     "quote",
     "some_of",
     "substitute",
+    "unknown_name",
 ]

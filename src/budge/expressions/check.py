@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from budge.errors import Problem, nearest
 
 from .levels import Levels, Yield, levels_of, resolve, yielded
-from .nodes import Boolean, Call, Compare, Member, Name, Node, Number, Text, children, render, walk
+from .nodes import Boolean, Call, Compare, Member, Name, Node, Number, Text, children, quote, render, walk
 from .statics import is_truth
 
-__all__ = ["problems_of"]
+__all__ = ["problems_of", "unknown_name"]
 
 
 def problems_of(
@@ -24,7 +24,7 @@ def problems_of(
     result: str | None = None,
 ) -> list[Problem]:
     """Undeclared names, unknown levels, categories used as numbers, a number where a truth is needed."""
-    problems = list(_undeclared(node, names, latent))
+    problems = list(_undeclared(node, names, latent, levels))
     if not problems:  # a name that is not declared has no levels either; one problem is enough
         goal = yielded(node, levels) if result is None else Yield(result, levels.get(result))
         resolve(node, levels, problems, goal)
@@ -40,7 +40,28 @@ def _problem(node: Node, what: str, remedy: str) -> Problem:
     return Problem(f"column {node.column + 1}", what, render(node), remedy)
 
 
-def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | None) -> Iterator[Problem]:
+def unknown_name(name: str, text: str, names: Iterable[str], levels: Mapping[str, Iterable[object] | None]) -> str:
+    """Return what to write instead of a name that is none: backticks around a name with signs in it, quotes around a level, or the nearest name.
+
+    Examples
+    --------
+    >>> unknown_name("capital", "capital - gain > 0", ["capital-gain", "sex"], {})
+    'write the name in backticks: `capital-gain`'
+    >>> unknown_name("female", "sex == female", ["sex"], {"sex": ["female", "male"]})
+    "a level of sex stands in quotes: 'female'"
+    """
+    known = list(names)
+    bare = text.replace(" ", "")
+    signs = [n for n in known if quote(n) != n and name in n and n.replace(" ", "") in bare and quote(n) not in text]
+    if signs:
+        return f"write the name in backticks: {quote(max(signs, key=len))}"
+    for column, own in levels.items():
+        if any(level == name for level in own or ()):
+            return f"a level of {quote(column)} stands in quotes: {name!r}"
+    return nearest(name, known)
+
+
+def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | None, levels: Levels) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
     for n in walk(node):
         if isinstance(n, Name) and (n.layer, n.name) not in seen:
@@ -49,7 +70,8 @@ def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | No
             if declared is not None and n.name not in declared:
                 what = "this latent draw is not declared" if n.layer == "latent" else "this feature is not declared"
                 is_latent = n.layer == "value" and n.name in (latent or ())
-                yield _problem(n, what, f"write latent.{n.name}" if is_latent else nearest(n.name, declared))
+                own = {} if n.layer == "latent" else levels
+                yield _problem(n, what, f"write latent.{n.name}" if is_latent else unknown_name(n.name, render(node), declared, own))
 
 
 def _misused(node: Node, levels: Levels, ordered: Collection[str] | None, result: bool) -> Iterator[Problem]:

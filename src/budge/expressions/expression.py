@@ -18,7 +18,7 @@ from .formulas import Formula, Total
 from .grammar import read
 from .levels import NO_LEVELS, Levels, Yield, levels_of, resolve, yielded
 from .linear import Linear
-from .nodes import Call, Listing, Name, Node, Text, Var, render, walk
+from .nodes import Call, Compare, Listing, Logic, Name, Negate, Node, Number, Product, Sum, Text, Var, render, walk
 from .partial import Partial
 from .ranges import range_of
 from .statics import inspect, is_truth
@@ -41,7 +41,7 @@ def parse(text: str, *, distributions: bool = False) -> Expression:
     return _parse(text, distributions)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=4096)  # more than a spec may hold: each of its texts is read once
 def _parse(text: str, distributions: bool) -> Expression:
     node = read(text, distributions=distributions)
     inspect(node)
@@ -93,6 +93,11 @@ class Expression:
     def has_levels(self) -> bool:
         """Whether a string stands in the expression."""
         return any(isinstance(node, Text) for node in walk(self.node))
+
+    @cached_property
+    def is_row(self) -> bool:
+        """Whether it is one or several linear comparisons that all must hold, as written: no function, no condition, no product of features."""
+        return all(_is_plain(node) for node in walk(self.node))
 
     @cached_property
     def calls(self) -> frozenset[str]:
@@ -199,6 +204,18 @@ class Expression:
         node = resolve(self.node, levels, problems, result)
         ExpressionError.raise_if(problems)
         return node
+
+
+def _is_plain(node: Node) -> bool:
+    match node:
+        case Logic(operator):
+            return operator == "and"
+        case Product(first, rest):
+            return sum(bool(variables(n)) for n in (first, *(operand for _, operand in rest))) <= 1 and all(op in "*/" for op, _ in rest)
+        case Compare() | Name() | Number() | Sum() | Negate():
+            return True
+        case _:
+            return False
 
 
 def _yield(result: str | None, levels: Levels) -> Yield | None:

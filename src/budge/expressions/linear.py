@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,6 +52,25 @@ class Linear:
     def of(cls, var: Var) -> Linear:
         """The variable itself."""
         return cls({var: 1.0}, 0.0)
+
+    @classmethod
+    def total(cls, forms: Iterable[Linear]) -> Linear:
+        """Return the sum of some forms, added in their order, in time linear in their terms.
+
+        Examples
+        --------
+        >>> rent = Linear.of(("value", "rent"))
+        >>> Linear.total([rent, rent, Linear({}, 3.0)])
+        Linear(terms={('value', 'rent'): 2.0}, const=3.0)
+        """
+        terms: dict[Var, Coefficient] = {}
+        const: Coefficient | None = None
+        with np.errstate(all="ignore"):
+            for form in forms:
+                const = form.const if const is None else plain(np.add(const, form.const))
+                for var, coefficient in form.terms.items():
+                    terms[var] = plain(np.add(terms[var], coefficient)) if var in terms else coefficient
+        return cls(terms, 0.0 if const is None else const)
 
     @property
     def vars(self) -> frozenset[Var]:

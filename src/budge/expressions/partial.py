@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, is_random, variables
+from .distributions import DISTRIBUTIONS
+from .evaluate import ARITHMETIC, FLIP, Env, Evaluation, variables
 from .formulas import All, Formula, OneOf, Some, Total, Truth, all_of, negate, row, some_of
 from .linear import Linear
 from .memo import once
-from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum
+from .nodes import Call, Compare, Logic, Member, Name, Negate, Node, Not, Number, Power, Product, Sum, children
 from .statics import is_truth
 
 __all__ = ["MAX_CASES", "Partial"]
@@ -43,7 +44,9 @@ class Partial:
     @once
     def is_known(self, node: Node) -> bool:
         """Whether the node can be evaluated now."""
-        return not is_random(node) and variables(node) <= set(self.known)
+        if isinstance(node, Name):
+            return (node.layer, node.name) in self.known
+        return not (isinstance(node, Call) and node.function in DISTRIBUTIONS) and all(map(self.is_known, children(node)))
 
     def evaluation(self, node: Node) -> Evaluation:
         """The evaluation of a known node."""
@@ -64,7 +67,12 @@ class Partial:
             case Negate(operand):
                 inner = self.linear(operand)
                 return None if inner is None else -inner
-            case Sum(first, rest) | Product(first, rest):
+            case Sum(first, rest):
+                forms = [(operator, self.linear(operand)) for operator, operand in (("+", first), *rest)]
+                if any(form is None for _, form in forms):
+                    return None
+                return Linear.total(-form if operator == "-" else form for operator, form in forms if form is not None)
+            case Product(first, rest):
                 total = self.linear(first)
                 for operator, operand in rest:
                     total = _arithmetic(operator, total, self.linear(operand))

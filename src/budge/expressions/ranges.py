@@ -146,15 +146,16 @@ class _Ranges:
 
 def _comparable(relation: str, a: Range, b: Range, whole: bool) -> bool:
     match relation:
-        case "<" | "<=":
-            return bool(compare(relation, a[0], b[1], whole=whole))
+        case "<=":
+            return a[0] < b[1] or bool(compare("<=", a[0], b[1], whole=whole))  # what is plain needs no margin
+        case "<":
+            return bool(compare("<", a[0], b[1], whole=whole))
         case ">" | ">=":
-            return bool(compare(relation, a[1], b[0], whole=whole))
+            return _comparable("<" + relation[1:], b, a, whole)
         case "==":
-            return bool(compare("<=", a[0], b[1], whole=whole) and compare("<=", b[0], a[1], whole=whole))
+            return _comparable("<=", a, b, whole) and _comparable("<=", b, a, whole)
         case _:
-            ends = (compare("!=", a[0], b[1], whole=whole), compare("!=", a[1], b[0], whole=whole))
-            return bool(any(ends) or a[0] != a[1])
+            return a[0] != a[1] or bool(compare("!=", a[0], b[1], whole=whole) or compare("!=", a[1], b[0], whole=whole))
 
 
 def _as_number(node: Node) -> Node:

@@ -95,6 +95,8 @@ def scan(text: str) -> list[Token]:
             )
         kind, piece = str(match.lastgroup), match.group()
         following = text[match.end() : match.end() + 1]
+        if kind == "number" and text[match.end() :].strip() == "%":
+            raise fail("a percentage is no number", position, f"{piece}%", f"write {float(piece) / 100:g}")
         if kind == "number":
             tokens.append(Token(kind, piece, _number(piece, following, position), position))
         elif kind == "string":
@@ -116,7 +118,7 @@ def _number(piece: str, following: str, column: int) -> float:
             "this is not a number",
             column,
             piece[:40] + following,
-            "write it in digits, such as 12, 0.5 or 1e6; put unusual names in backticks",
+            "write it in digits, such as 12, 0.5 or 1e6; put a level in quotes, an unusual name in backticks",
         )
     if len(piece) > 400:
         raise fail("this number is too long", column, piece[:20] + "…", f"write at most {MAX_NUMBER:g}")

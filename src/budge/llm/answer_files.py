@@ -14,9 +14,9 @@ import pandas as pd
 
 from budge.errors import BudgeError, DataError, InputError, MissingDependencyError, OutputExistsError, nearest
 from budge.files import write_whole
-from budge.footers import footer_of, groups_of
+from budge.footers import check_contents, check_texts, footer_of, groups_of
 from budge.llm.answers import COLUMNS, NEEDED, Answers
-from budge.stored import COUNT, MEGABYTE, Rule, check_shape, check_unfolded, parse_json, read_bytes, reading, word
+from budge.stored import COUNT, MEGABYTE, Rule, check_shape, parse_json, read_bytes, reading, word
 
 __all__ = ["MOST_DRAWS", "check_info", "json_lines", "read_answers", "read_frame", "write_answers"]
 
@@ -269,10 +269,12 @@ def _arrow_table(place: Path) -> tuple[pd.DataFrame, Any]:
     data = read_bytes(place, _MOST, follow=True)
     try:
         file = pq.ParquetFile(pa.BufferReader(data), thrift_string_size_limit=len(data), thrift_container_size_limit=len(data))
-        many, columns = file.metadata.num_rows, [column for group in groups_of(footer_of(io.BytesIO(data))) for column in group.columns]
-        check_unfolded(sum(column.unfolded for column in columns), len(data))
+        groups = groups_of(footer_of(io.BytesIO(data)))
+        many, columns = file.metadata.num_rows, [column for group in groups for column in group.columns]
+        check_contents(io.BytesIO(data), groups)
         if max([many, *(column.values for column in columns)]) > 1000 * len(data):
             raise ValueError(f"it states {many:,} rows in {len(data):,} bytes")
+        check_texts(io.BytesIO(data), groups)
         table = file.read()
         return table.to_pandas(), parse_json((table.schema.metadata or {}).get(_HEAD.encode(), b"{}"), constants=True)
     except (pa.ArrowException, OSError, ValueError) as error:

@@ -140,25 +140,35 @@ def _scores(predictor: Predictor, outputs: Array) -> list[Problem]:
 
 
 def _repeat(predictor: Predictor, few: Rows, first: Array) -> list[Problem]:
-    """The same rows again, in another order, alone: an answer depends on its row and on nothing else."""
+    """The same rows again, in another order, alone, under other labels: an answer depends on its row and on nothing else."""
     n = count(few)
     try:
-        backwards = predictor.predict(few.iloc[::-1].copy() if isinstance(few, pd.DataFrame) else few[::-1].copy())[::-1]
+        backwards = predictor.predict(_taken(few, np.arange(n)[::-1]))[::-1]
         others = int(differ(first, predictor.predict(few.copy())).sum()) if differ(first, backwards).any() else 0
         if others:
             what = f"the model is random: asked twice, {others} of {n} rows got another answer"
             return [Problem(predictor.name, what, remedy="fix its seed, or make the noise an effect of the interaction model")]
         places = _places(first)
-        alone = [predictor.predict(few.iloc[[i]].copy() if isinstance(few, pd.DataFrame) else few[[i]].copy()) for i in places]
+        alone = [predictor.predict(_taken(few, [i])) for i in places]
+        moved = int(differ(first, backwards).sum())
+        lonely = sum(int(differ(first[[i]], answer).sum()) for i, answer in zip(places, alone))
+        if not moved and not lonely:
+            return []
+        named = int(differ(first, predictor.predict(few.set_axis(range(1, n + 1)))).sum()) if isinstance(few, pd.DataFrame) else 0
     except BudgeError as error:
         return [Problem(predictor.name, f"the same rows, asked again or in another batch, fail: {error}")]
-    moved = int(differ(first, backwards).sum())
-    lonely = sum(int(differ(first[[i]], answer).sum()) for i, answer in zip(places, alone))
-    if not moved and not lonely:
-        return []
+    if named:
+        what = f"an answer depends on the index of the table: {named} of {n} rows differ under other labels"
+        return [Problem(predictor.name, what, remedy="predict from the columns alone; reachable points are numbered from 0")]
     what = f"{lonely} of {len(places)} rows differ when asked alone, {moved} of {n} in another order"
     what = f"an answer depends on the other rows of its batch: {what}"
     return [Problem(predictor.name, what, remedy="normalise with statistics of the training data, not of the batch")]
+
+
+def _taken(rows: Rows, places: Any) -> Rows:
+    """Return some rows, copied, numbered from 0 as the tables of reachable points are."""
+    taken: Rows = rows.iloc[places].reset_index(drop=True) if isinstance(rows, pd.DataFrame) else rows[places].copy()
+    return taken
 
 
 def _places(outputs: Array) -> list[int]:

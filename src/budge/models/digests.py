@@ -1,4 +1,4 @@
-"""A digest of what an object holds: the same fitted model gives the same digest in every process.
+"""A digest of what an object holds: the same fitted model gives the same digest in every process; and versions of the packages that predict.
 
 Pickled bytes would not do: they depend on how objects are shared and on the order of sets. Here the content is walked: arrays by
 their bytes, mappings and sets in sorted order, other objects by the state that they would be copied with.
@@ -7,17 +7,28 @@ their bytes, mappings and sets in sorted order, other objects by the state that 
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-__all__ = ["content_digest", "sha256"]
+__all__ = ["content_digest", "packages_of", "sha256"]
 
 
 class _OpaqueError(Exception):
     """Something whose content cannot be seen."""
+
+
+def packages_of(predictors: Iterable[Any]) -> dict[str, str]:
+    """Return the versions of the packages that predicted, as far as models show which they are."""
+    names = {"sklearn": "scikit-learn", "xgboost": "XGBoost", "lightgbm": "LightGBM", "onnxruntime": "ONNX Runtime", "torch": "PyTorch"}
+    held = [value for p in predictors for value in getattr(getattr(p, "engine", p), "__dict__", {}).values()]
+    held += [step for value in held if type(value).__module__ == "sklearn.pipeline" for _, step in getattr(value, "steps", ())]
+    roots = {type(value).__module__.partition(".")[0] for value in held}
+    roots |= {"onnxruntime"} if any(type(value).__name__ == "OnnxModel" for value in held) else set()
+    return {name: str(sys.modules[root].__version__) for root, name in names.items() if root in roots and root in sys.modules}
 
 
 def sha256(*parts: bytes) -> str:

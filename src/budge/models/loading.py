@@ -7,13 +7,14 @@ import os
 import zipfile
 import zlib
 from collections.abc import Collection
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from budge.errors import MissingDependencyError, ModelError, Problem, StorageError, nearest
+from budge.errors import MissingDependencyError, ModelError, Problem, StorageError
+from budge.files import near_file
 from budge.models.lgbm_text import check_text
 from budge.models.limits import JSON_PARTS, SCHEMA_BYTES, BeyondLimitError, check_archive, check_parts, check_size, read_bytes
+from budge.models.mlflow_folder import load_python_model, model_file
 from budge.models.onnx_model import OnnxModel
 from budge.models.sniff import Format, hidden, sniff
 from budge.models.xgb_file import check_xgboost
@@ -26,6 +27,8 @@ SUFFIXES: dict[str, tuple[Format, ...]] = {
     ".json": ("xgboost-json",),
     ".ubj": ("xgboost-ubj",),
     ".txt": ("lightgbm",),
+    ".lgb": ("lightgbm",),
+    ".xgb": ("xgboost-json", "xgboost-ubj"),
 }
 RUNS_CODE: dict[Format, str] = {
     "pickle": "a pickle",
@@ -39,6 +42,24 @@ CODE_SUFFIXES = {".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".npz", ".
 DEEPEST = 400  #: levels of a skops schema
 #: scikit-learn's estimators that hand the numbers of a file to libsvm, which trusts them: wrong ones end the process.
 LIBSVM = ("NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR")
+#: Types that skops does not know to be safe and that hold plain values, by the loader that skops gives them. None hands numbers to native code
+#: that would follow them out of its memory, as trees of scikit-learn (`sklearn.tree._tree.Tree`), neighbours and boosters do.
+KNOWN = {
+    "numpy.dtype": "DTypeNode",
+    "collections.OrderedDict": "TypeNode",
+    "sklearn.calibration._CalibratedClassifier": "ObjectNode",
+    "sklearn.calibration._SigmoidCalibration": "ObjectNode",
+    "sklearn.compose._column_transformer.make_column_selector": "ObjectNode",
+    "sklearn.feature_selection._univariate_selection.chi2": "FunctionNode",
+    "sklearn.feature_selection._univariate_selection.f_classif": "FunctionNode",
+    "sklearn.feature_selection._univariate_selection.f_regression": "FunctionNode",
+    "sklearn.metrics._scorer._PassthroughScorer": "ObjectNode",
+    "sklearn.model_selection._split.KFold": "ObjectNode",
+    "sklearn.model_selection._split.StratifiedKFold": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.AdamOptimizer": "ObjectNode",
+    "sklearn.neural_network._stochastic_optimizers.SGDOptimizer": "ObjectNode",
+    "sklearn.utils._bunch.Bunch": "DictNode",
+}
 SAFE = "save it as ONNX or skops, or in the engine's own format (XGBoost .json or .ubj, LightGBM .txt)"
 
 
@@ -48,9 +69,9 @@ def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> An
     Parameters
     ----------
     path
-        ``.onnx``, ``.skops``, XGBoost ``.json`` or ``.ubj``, LightGBM ``.txt``.
+        ``.onnx``, ``.skops``, XGBoost ``.json`` or ``.ubj``, LightGBM ``.txt``; or a folder that MLflow has saved, which holds such a file.
     trust
-        True also loads files that can run code (pickle, joblib, torch). A list of names trusts those types in a skops file.
+        True also loads files that can run code (pickle, joblib, torch, Python models of MLflow). A list of names trusts those types in a skops file.
 
     Raises
     ------
@@ -69,8 +90,10 @@ def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> An
     """
     path = Path(path)
     if not os.path.lexists(path):
-        near = nearest(path.name, sorted(p.name for p in islice(path.parent.iterdir(), 1000))) if path.parent.is_dir() else ""
-        raise StorageError("there is no such model file", where=str(path), remedy=near)
+        raise StorageError("there is no such model file", where=str(path), remedy=near_file(path))
+    if path.is_dir():
+        file = model_file(path)
+        return load_python_model(path, trusted=trust is True) if file is None else load_model(file, trust=trust)
     check_size(path)
     check_archive(path)
     form = sniff(path)
@@ -80,11 +103,11 @@ def load_model(path: str | Path, *, trust: bool | Collection[str] = False) -> An
     if form == "empty":
         raise ModelError("the file is empty", where=str(path))
     if beside and not trusted:
-        raise ModelError(f"the file is two in one: {beside}", where=str(path), remedy=f"{SAFE}; trust=True (--trust) loads it all the same")
+        raise ModelError(f"the file is two in one: {beside}", where=str(path), remedy=f"{SAFE}; trust=True (--trust all) loads it all the same")
     if form in RUNS_CODE:
         if not trusted:
             what = f"loading would run code: the file is {RUNS_CODE[form]}{_renamed(suffix)}"
-            raise ModelError(what, where=str(path), remedy=f"{SAFE}; or trust=True (--trust), if you trust whoever made it")
+            raise ModelError(what, where=str(path), remedy=f"{SAFE}; or trust=True (--trust all), if you trust whoever made it")
         return _trusted(path, form)
     if form == "npz":
         raise ModelError("the file holds arrays, not a model", where=str(path), remedy=SAFE)
@@ -134,28 +157,29 @@ def _safe(path: Path, form: Format, trust: bool | Collection[str]) -> Any:
 
 
 def _skops(path: Path, trust: bool | Collection[str]) -> Any:
-    followed = _check_schema(path)  # before skops is imported, which is costly
+    known, followed = _check_schema(path)  # before skops is imported, which is costly
     try:
         import skops.io
     except ImportError as error:
         raise _missing("skops") from error
     try:
-        unknown = [*skops.io.get_untrusted_types(file=str(path)), *followed]
+        untrusted = skops.io.get_untrusted_types(file=str(path))
     except Exception as error:
         raise ModelError(f"skops cannot read the file: {error}", where=str(path)) from error
-    allowed = unknown if trust is True else [] if trust is False else list(trust)
-    refused = sorted(set(unknown) - set(allowed))
+    unknown = {*untrusted, *followed} - known
+    refused = set() if trust is True else unknown - set(trust or ())
     if refused:
-        remedy = f"look at them, then load_model(path, trust={refused!r}), or --trust on the command line"
-        raise ModelError([Problem(str(path), "the file holds types that are not known to be safe", got=refused, remedy=remedy)])
+        types = sorted(refused)
+        remedy = f"look at them, then load_model(path, trust={types!r}), or {' '.join(f'--trust {name}' for name in types)} on the command line"
+        raise ModelError([Problem(str(path), "the file holds types that are not known to be safe", got=types, remedy=remedy)])
     try:
-        return skops.io.load(str(path), trusted=[name for name in unknown if name in allowed and name not in followed])
+        return skops.io.load(str(path), trusted=sorted(set(untrusted) - followed))
     except Exception as error:
         raise ModelError(f"skops cannot load the file: {error}", where=str(path)) from error
 
 
-def _check_schema(path: Path) -> set[str]:
-    """Raise unless the archive's schema is JSON of the form that skops reads; return the types in it whose library follows any number."""
+def _check_schema(path: Path) -> tuple[set[str], set[str]]:
+    """Raise unless the archive's schema is JSON of the form that skops reads; return the types of `KNOWN` in it, and those whose library follows any number."""
     try:
         with zipfile.ZipFile(path) as archive:
             if archive.getinfo("schema.json").file_size > SCHEMA_BYTES:
@@ -168,15 +192,18 @@ def _check_schema(path: Path) -> set[str]:
         if not isinstance(schema, dict) or type(schema.get("protocol")) is not int:
             raise ValueError("its schema states no protocol")
         level: list[Any] = [schema]
-        followed: set[str] = set()
+        loaders: dict[str, set[str | None]] = {}
         for _ in range(DEEPEST):
-            followed |= {f"{part.get('__module__')}.{part['__class__']}" for part in level if isinstance(part, dict) and part.get("__class__") in LIBSVM}
+            for part in level:
+                if isinstance(part, dict) and "__class__" in part:
+                    loaders.setdefault(f"{part.get('__module__')}.{part['__class__']}", set()).add(str(part.get("__loader__")))
             inner = [part for item in level for part in (item.values() if isinstance(item, dict) else item)]
             level = [part for part in inner if isinstance(part, dict | list)]
             if any(isinstance(part, dict) and "__loader__" in part and not {"__class__", "__module__"} <= part.keys() for part in level):
                 raise ValueError("a part of its schema has no type")
             if not level:
-                return followed
+                known = {name for name, found in loaders.items() if found == {KNOWN.get(name)}}
+                return known, {name for name in loaders if name.rpartition(".")[2] in LIBSVM}
         raise ValueError(f"its schema nests more than {DEEPEST} levels deep")
     except BeyondLimitError as error:
         raise ModelError(f"the skops file is too large: {error}", where=str(path), remedy=error.remedy) from error

@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import DataError, nearest
-from budge.frames import read_parquet
 from budge.models.choose import Wanted, choose_reading
 from budge.models.digests import sha256
 from budge.models.keys import point_keys
@@ -23,7 +22,7 @@ from budge.models.predictor import MAX_CALLS
 from budge.models.reading import Ask, Output, Reading, as_array, list_classes
 from budge.models.resolve import Resolved, all_or_raise
 from budge.models.rows import Array, Rows
-from budge.spec.tables import header_of, parse_csv
+from budge.tables import load
 
 __all__ = ["PredictionFile"]
 
@@ -60,13 +59,9 @@ class PredictionFile:
         classes: Iterable[object] | None = None,
         of: object = None,
     ) -> PredictionFile:
-        """Read a CSV or Parquet file with a column of keys and one of predictions."""
+        """Read a file with a column of keys and one of predictions, of any kind that `budge.read_table` reads."""
         path = Path(path)
-        if path.suffix.lower() in (".parquet", ".pq"):
-            table = read_parquet(path)
-        else:
-            header_of(path)
-            table = parse_csv(path, path, index_col=False, dtype={key: str})  # only an empty cell is missing: "NA" and "None" may be labels
+        table = load(path, label=key)  # in a column of texts only an empty cell is missing: "NA" and "None" may be labels
         try:
             return cls.from_frame(
                 table,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -12,7 +13,7 @@ import pandas as pd
 
 from budge.errors import BudgeError, DataError, ModelError
 from budge.models.contained import contained, reason
-from budge.models.reading import Ask, Output, Reading, check_order, list_classes
+from budge.models.reading import Ask, Output, Reading, check_order
 from budge.models.resolve import Resolved, UnfitError, fatal, resolve
 from budge.models.rows import Array, Rows, count, match_columns, take
 
@@ -108,6 +109,14 @@ class Engine(Protocol):
         """How it rewrites a column's name."""
 
 
+def _named(classes: Sequence[object]) -> str:
+    """Return the classes in words, cut to a readable length."""
+    shown = [repr(label.item() if isinstance(label, np.generic) else label) for label in classes]
+    if len(shown) > 12:
+        return ", ".join(shown[:12]) + f", … ({len(shown)} in all)"
+    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]])) if shown else ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Adapted:
     """A model and how it is read; made by `as_predictor`."""
@@ -178,17 +187,14 @@ class Adapted:
 
     def describe(self) -> str:
         """One English sentence."""
-        reading, known = self.reading, "" if self.classes is None else list_classes(self.classes)
+        reading, outputs = self.reading, "a score"
         if self.output == "label":
-            says = f"the labels {known}" if known else "labels"
+            outputs = f"the labels {_named(self.classes)}" if self.classes is not None else "labels"
             if reading.threshold is not None and self.classes:
-                says += f", {self.classes[reading.column]!r} where its {reading.ask} is at least {reading.threshold:g}"
+                outputs += f": {self.classes[reading.column]!r} where its {reading.ask} is at least {reading.threshold:g}"
         elif self.classes and reading.ask == "probability":
-            says = f"the probability of {self.classes[reading.column]!r}"
-        else:
-            says = "a score"
-        takes = "the table as it comes" if self.columns is None else f"{len(self.columns)} columns"
-        return f"{self.name} answers {says} from {takes}."
+            outputs = f"the probability of {self.classes[reading.column]!r}"
+        return f"{self.name} predicts {outputs}" + ("." if self.columns is None else f", from {len(self.columns)} columns.")
 
     def fresh(self) -> Adapted:
         """A predictor of the same model that takes nothing from a cache: itself."""

@@ -7,15 +7,19 @@ from a table. Tables with categories go in as they are.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from budge.errors import MissingDependencyError
+import pandas as pd
+
+from budge.errors import MissingDependencyError, ModelError
 from budge.models.digests import sha256
 from budge.models.estimators import known_classes, known_columns
 from budge.models.reading import Ask
 from budge.models.rows import Rows, numbers
+from budge.tables.packages import package
 
 __all__ = ["BoosterEngine", "XGBEngine", "engine"]
 
@@ -27,6 +31,31 @@ def engine(model: Any) -> XGBEngine | BoosterEngine:
     except ImportError as error:  # pragma: no cover - the model's own class comes from it
         raise MissingDependencyError("xgboost is not installed", remedy="pip install 'budge[models]'") from error
     return BoosterEngine(model) if isinstance(model, xgboost.Booster) else XGBEngine(model)
+
+
+def _levels_of(booster: Any) -> dict[str, pd.Index]:
+    """Return the levels that a booster keeps of columns that were categories in training (XGBoost 3.1 and later), by column."""
+    if "c" not in (booster.feature_types or ()) or not hasattr(booster, "get_categories"):
+        return {}
+    package("pyarrow", "the levels of XGBoost's categories need pyarrow", "parquet", "xgboost")
+    kept = booster.get_categories(export_to_arrow=True).to_arrow()
+    return {name: pd.Index(levels.to_pandas()) for name, levels in kept if levels is not None and len(levels)}
+
+
+def _categorised(rows: Rows, levels: Mapping[str, pd.Index], name: str) -> Rows:
+    """Return a table whose texts and codes are the categories of training; a level that was not there is an error: XGBoost would take it for missing."""
+    if not isinstance(rows, pd.DataFrame):
+        return rows
+    made = {}
+    for column, known in levels.items():
+        if column not in rows.columns:
+            continue
+        strange = rows[column].notna() & ~rows[column].isin(known)
+        if strange.any():
+            got, remedy = rows[column][strange].iloc[0], f"it knows {', '.join(map(str, known[:20]))}"
+            raise ModelError("the model was not trained with this level", where=f"{name}, column {column}", got=got, remedy=remedy)
+        made[column] = pd.Categorical(rows[column], categories=known)
+    return rows.assign(**made) if made else rows
 
 
 @dataclass(frozen=True)
@@ -65,10 +94,14 @@ class XGBEngine:
         """Whether the table itself must go in: with categories, and to a linear booster, which asks for the names of training."""
         return "c" in (self.model.get_booster().feature_types or ()) or self.model.get_params().get("booster") == "gblinear"
 
+    @cached_property
+    def _levels(self) -> dict[str, pd.Index]:
+        return _levels_of(self.model.get_booster())
+
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the model says."""
         matrix = None if self._named else numbers(rows, "float32")
-        given = rows if matrix is None else matrix
+        given = _categorised(rows, self._levels, self.name) if matrix is None else matrix
         return self.model.predict_proba(given) if ask == "probability" else self.model.predict(given)
 
     def digest(self) -> str:
@@ -125,6 +158,10 @@ class BoosterEngine:
             return ("label",)
         return ("score",) if self.classes is None else ("probability",)
 
+    @cached_property
+    def _levels(self) -> dict[str, pd.Index]:
+        return _levels_of(self.model)
+
     def answer(self, rows: Rows, ask: Ask) -> object:
         """What the booster says."""
         matrix = None
@@ -135,7 +172,7 @@ class BoosterEngine:
         else:
             import xgboost
 
-            answer = self.model.predict(xgboost.DMatrix(rows, enable_categorical=True))
+            answer = self.model.predict(xgboost.DMatrix(_categorised(rows, self._levels, self.name), enable_categorical=True))
         return answer.astype(int) if ask == "label" else answer
 
     def digest(self) -> str:

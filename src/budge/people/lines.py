@@ -1,9 +1,10 @@
-"""A CSV file: parts are stretches of lines, found by one look at its bytes; every part has the types that the columns have in the whole."""
+"""A file of text: parts are stretches of lines, found by one look at its bytes; every part has the types that the columns have in the whole."""
 
 from __future__ import annotations
 
 import codecs
 import io
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -16,7 +17,8 @@ import pandas as pd
 
 from budge.errors import DataError
 from budge.people.stream import Stream
-from budge.spec.tables import as_labels, as_numbers, header_of, parse_csv, separator
+from budge.tables import Form, Note
+from budge.tables.text import as_labels, as_numbers, marks_in, notes_on, parse_text
 
 __all__ = ["of_csv"]
 
@@ -31,8 +33,7 @@ class _Lines:
     path: Path
     begin: int
     end: int
-    header: tuple[str, ...]
-    label: str | None = None
+    form: Form
     types: Mapping[str, str] = field(default_factory=dict)
 
     def raw(self) -> pd.DataFrame:
@@ -40,12 +41,12 @@ class _Lines:
         with self.path.open("rb") as file:
             file.seek(self.begin)
             body = file.read(self.end - self.begin)
-        texts = {name: str for name in self.header if name in ("", self.label) or self.types.get(name) == "text"}
-        return parse_csv(io.BytesIO(body), self.path, header=None, names=list(self.header), index_col=False, dtype=texts)
+        texts = {name: str for name in self.form.names if self.types.get(name) == "text"}
+        return parse_text(io.BytesIO(body), self.path.name, self.form, skip=False, texts=texts)
 
     def labels(self, name: str) -> pd.Series:
         """Return one column."""
-        return self.read().reset_index(names="" if self.header[0] == "" else None)[name]
+        return self.read().reset_index(names="" if self.form.names[0] == "" else None)[name]
 
     def read(self) -> pd.DataFrame:
         """Return the lines as a table."""
@@ -53,43 +54,49 @@ class _Lines:
         for name, kind in self.types.items():
             if kind == "text":
                 continue
-            plain = frame[name].dtype.kind in "biuf" or name in ("", self.label)
-            column = frame[name] if plain else as_numbers(frame[name], all_missing=True)
+            plain = frame[name].dtype.kind in "biuf" or name in self.form.labels
+            column = frame[name] if plain else as_numbers(frame[name], all_missing=True, decimal=self.form.decimal)
             frame[name] = column.astype(np.dtype(kind))
-        if self.header[0] == "":
+        if self.form.names[0] == "":
             frame = frame.set_index("")
             frame.index.name = None
         return frame
 
 
-def of_csv(path: Path, part: int, label: str | None = None) -> Stream:
-    """Return the stream of a CSV file, which is read once for the types of its columns; those of `label` are kept as they stand."""
-    header = tuple(header_of(path))
-    labelled = header[0] == ""
-    cuts = _line_cuts(path, part)
-    readers = [_Lines(path, a, b, header, label) for a, b in pairwise(cuts)]
-    kinds: dict[str, set[str]] = {name: set() for name in header}
-    rows, seen = [], blake2b(repr(header).encode(), digest_size=16)
+def of_csv(path: Path, part: int, form: Form) -> tuple[Stream, list[Note]]:
+    """Return the stream of a CSV file, which is read once for the types of its columns, and what was noticed in its cells."""
+    labelled = form.names[0] == ""
+    cuts = _line_cuts(path, part, form)
+    readers = [_Lines(path, a, b, form) for a, b in pairwise(cuts)]
+    kinds: dict[str, set[str]] = {name: set() for name in form.names}
+    marks: dict[str, Counter[str]] = {name: Counter() for name in form.names if name not in form.labels and name not in form.text}
+    rows, seen = [], blake2b(repr(form.names).encode(), digest_size=16)
     for reader in readers:
         frame = reader.raw()
         rows.append(len(frame))
         if not len(frame):  # blank lines
             continue
         seen.update(pd.util.hash_pandas_object(frame, index=False).to_numpy().tobytes())
-        for name in header:
-            kinds[name].add(_kind(frame[name]) if name not in ("", label) else "text" if as_labels(frame[name]).dtype.kind != "i" else "i")
+        for name in form.names:
+            if name in form.labels:
+                kinds[name].add("text" if as_labels(frame[name]).dtype.kind != "i" else "i")
+            else:
+                kinds[name].add(_kind(frame[name], form.decimal) if name not in form.text else "text")
+                if name in marks and frame[name].dtype.kind not in "biuf":
+                    marks[name] += marks_in(frame[name])
     types = {name: _joint(found) for name, found in kinds.items()}
-    return Stream.numbered(
-        [(many, replace(r, types=types)) for many, r in zip(rows, readers)], [c for c in header if c], seen.hexdigest(), labelled=labelled,
+    stream = Stream.numbered(
+        [(many, replace(r, types=types)) for many, r in zip(rows, readers)], [c for c in form.names if c], seen.hexdigest(), labelled=labelled,
         index="" if labelled else None,
     )  # fmt: skip
+    return stream, notes_on({name: (found, types[name] != "text") for name, found in marks.items()})
 
 
-def _line_cuts(path: Path, part: int) -> list[int]:
+def _line_cuts(path: Path, part: int, form: Form) -> list[int]:
     """Return the bytes at which parts begin, and the end of the file: every so many lines. A line may go on inside quotes."""
-    cuts: list[int] = []
+    cuts: list[int] = [] if form.header else [0]
     odd, lines, at, last, closed = 0, 0, 0, ord("\n"), False
-    starts = np.frombuffer(f"{separator(path)}\r\n".encode(), dtype=np.uint8)
+    starts = np.frombuffer(f"{form.separator}\r\n".encode(), dtype=np.uint8)
     with path.open("rb") as file:
         while block := file.read(STEP):
             bytes_ = np.frombuffer(block, dtype=np.uint8)
@@ -137,7 +144,7 @@ def _quotes(bytes_: Bytes, before: Bytes, starts: Bytes, inside: bool, closed: b
     return marks
 
 
-def _kind(column: pd.Series) -> str:
+def _kind(column: pd.Series, decimal: str) -> str:
     """Return what a column of some lines holds: i, u, f, b (as in NumPy), n (whole numbers, some negative), truth with gaps, text, or nothing."""
     known = column.dropna()
     if not len(known):
@@ -146,7 +153,7 @@ def _kind(column: pd.Series) -> str:
         return "n" if column.dtype.kind == "i" and column.min() < 0 else column.dtype.kind
     if all(isinstance(v, bool | np.bool_) for v in known):
         return "truth"
-    numbers = as_numbers(column, all_missing=True)
+    numbers = as_numbers(column, all_missing=True, decimal=decimal)
     return "text" if numbers.dtype.kind not in "iuf" else "f" if numbers.notna().any() else "sign"
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from budge.errors import BudgeError, DataError, StorageError
-from budge.footers import Group, footer_of, groups_of
+from budge.footers import Group, check_contents, check_texts, footer_of, groups_of
 from budge.people.stream import Stream, arrow
 
 __all__ = ["of_dataset", "readable"]
@@ -59,6 +59,8 @@ class _Rows:
     def labels(self, name: str) -> pd.Series:
         """Return one column."""
         with readable(self.slices[0].fragment.path):
+            for one in self.slices:
+                _check_texts(one)
             groups = [s.fragment.subset(row_group_ids=[s.group]).to_table(columns=[name], schema=self.schema) for s in self.slices]
             tables = [group.slice(s.begin, s.end - s.begin) for group, s in zip(groups, self.slices)]
             column: pd.Series = arrow("lib").concat_tables(tables).column(name).to_pandas()
@@ -67,13 +69,20 @@ class _Rows:
     def _slice(self, one: _Slice) -> Any:
         fragment = one.fragment.subset(row_group_ids=[one.group])
         if (one.begin, one.end) == (0, one.size):
+            _check_texts(one)
             return fragment.to_table(schema=self.schema)
         key = (one.fragment.path, one.group, _changed(one.fragment.path), self.schema.to_string())
         kept = _last.get("rows")
         if kept is None or kept[0] != key:
+            _check_texts(one)
             kept = (key, fragment.to_table(schema=self.schema))
             _last["rows"] = kept
         return kept[1].slice(one.begin, one.end - one.begin)
+
+
+def _check_texts(one: _Slice) -> None:
+    with one.fragment.open() as file:
+        check_texts(file, groups_of(footer_of(file)), only=one.group)
 
 
 def _changed(path: str) -> int:
@@ -116,8 +125,10 @@ def _of_dataset(dataset: Any, part: int) -> Stream:
     for fragment in fragments:
         with fragment.open() as file:
             footer = footer_of(file)
+            groups = groups_of(footer)
+            if Path(fragment.path).is_file():  # of a distant one, every page would be a request
+                check_contents(file, groups)
         seen.update(footer)
-        groups = groups_of(footer)
         told[id(fragment)] = groups
         for number in [group.id for group in fragment.row_groups]:  # of a filtered data set, some
             many = groups[number].rows

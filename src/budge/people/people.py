@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +16,7 @@ from budge.frames import check_labels
 from budge.people.parquet import of_dataset
 from budge.people.stream import Part, Stream
 from budge.people.tables import of_dask, of_files, of_path, of_tables
+from budge.tables import How
 
 __all__ = ["PART", "People", "is_stream"]
 
@@ -48,23 +49,28 @@ class People(Stream):
     drop: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, X: Any, *, id: str | None = None, drop: Iterable[str] = (), part: int = PART) -> People:
+    def of(
+        cls, X: Any, *, id: str | None = None, drop: Iterable[str] = (), part: int = PART, read: Mapping[str, str | bool | Sequence[str] | None] | None = None
+    ) -> People:
         """Return the people of a path, a pattern of paths, a `pyarrow.dataset`, a Dask DataFrame, or an iterator of tables.
 
         Parameters
         ----------
         X
-            A folder, file or pattern (``"people/*.parquet"``) of Parquet files, a CSV file, several paths, a data set, a Dask DataFrame, or an iterator.
+            A folder, file or pattern (``"people/*.parquet"``) of Parquet files, a file or an address that `budge.read_table` reads, several paths, a data set,
+            a Dask DataFrame, or an iterator. Plain text and Parquet are read in parts, other files as a whole.
         id, drop
             The column that labels people, and columns that are not for the model.
         part
             People of a part, at most.
+        read
+            Choices about the reading of a file, as of `budge.read_table`: ``{"separator": ";"}``.
         """
         if isinstance(X, People):
-            if id is not None or drop or part != PART:
+            if id is not None or drop or part != PART or read:
                 raise InputError("these people have their options already", where="X", got="People", remedy="give what they were made from")
             return X
-        found = _stream_of(X, part, id)
+        found = _stream_of(X, part, id, How.of(read or {}))
         if not found.parts:
             raise DataError("there are no people", where="X", got=str(X) if isinstance(X, str | Path) else type(X).__name__)
         gone = [c for c in (*([] if id is None else [id]), *drop) if c not in found.columns]
@@ -124,13 +130,13 @@ def is_stream(X: Any) -> bool:
     return isinstance(X, People | str | Path | Iterator) or _is_dataset(X) or _is_dask(X)
 
 
-def _stream_of(X: Any, part: int, label: str | None) -> Stream:
+def _stream_of(X: Any, part: int, label: str | None, how: How) -> Stream:
     if isinstance(part, bool) or not isinstance(part, int | np.integer) or part < 1:
         raise InputError("must be a whole number of at least 1", where="part", got=part)
     if isinstance(X, str | Path):
-        return of_path(X, int(part), label)
+        return of_path(X, int(part), how, label)
     if isinstance(X, list | tuple) and X and all(isinstance(p, str | Path) for p in X):
-        return of_files([str(p) for p in X], int(part), label=label)
+        return of_files([str(p) for p in X], int(part), how, label=label)
     if _is_dataset(X):
         return of_dataset(X, int(part))
     if _is_dask(X):

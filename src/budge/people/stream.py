@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from importlib import import_module
 from typing import Any, Protocol
 
 import pandas as pd
 
-from budge.errors import MissingDependencyError
+from budge.tables import package
 
 __all__ = ["Part", "Reader", "Stream", "arrow"]
 
@@ -61,7 +60,4 @@ class Stream:
 
 def arrow(name: str) -> Any:
     """Return a module of pyarrow."""
-    try:
-        return import_module(f"pyarrow.{name}")
-    except ImportError as error:
-        raise MissingDependencyError("streams of people need pyarrow", where="X", remedy="pip install 'budge[parquet]'") from error
+    return package(f"pyarrow.{name}", "streams of people need pyarrow", "parquet")

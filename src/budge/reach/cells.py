@@ -7,7 +7,7 @@ configuration switch rows on and off; conditions that are not split the fibre in
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -80,10 +80,8 @@ def resolve(formula: F, known: Mapping[Var, FloatArray | float], symbols: Mappin
     """The formula over coordinates only: known values put in, features written as forms in the coordinates."""
 
     def put(linear: Linear) -> Linear:
-        form = Linear({}, linear.const)
-        for var, c in linear.terms.items():
-            form = form + (symbols[var] * c if var in symbols else np.multiply(c, known[var]))
-        return form
+        put_in: list[Linear] = [symbols[var] * c if var in symbols else Linear({}, np.multiply(c, known[var])) for var, c in linear.terms.items()]
+        return Linear.total([Linear({}, linear.const), *put_in])
 
     match formula:
         case Row(linear, relation):
@@ -219,8 +217,8 @@ def _contradicts(cell: Cell) -> bool:
     return not has_room(Cell(cell.active, alone), [Coordinate(name, -ends, ends) for name in {name for row in alone for name in row.coefficients}])
 
 
-def joined(cells: Sequence[Cell]) -> list[Cell]:
-    """Return the cells with those in one that no configuration has both of."""
+def joined(cells: Iterable[Cell], most: int) -> list[Cell]:
+    """Return the cells with those in one that no configuration has both of; no more are looked at once there are more than so many."""
     result: list[Cell] = []
     for cell in cells:
         rows = tuple(replace(row, active=row.active & cell.active) for row in cell.rows)
@@ -230,6 +228,8 @@ def joined(cells: Sequence[Cell]) -> list[Cell]:
                 break
         else:
             result.append(Cell(cell.active, rows))
+            if len(result) > most:
+                break
     return result
 
 
@@ -305,6 +305,7 @@ def margin(value: FloatArray, slope: FloatArray | float | None = None) -> FloatA
     return np.minimum(forgiven, np.divide(0.5, slope, out=np.ones_like(forgiven), where=np.asarray(slope) != 0))
 
 
-def has_room(cell: Cell, coordinates: Sequence[Coordinate]) -> bool:
-    """Return whether the cell leaves a box open to some configuration."""
-    return bool(tightened(cell, coordinates).exists.any())
+def has_room(cell: Cell, coordinates: Sequence[Coordinate], there: BoolArray | bool = True) -> bool:
+    """Return whether the cell leaves a box open to some configuration of those that are there, whose coordinates have room by themselves."""
+    read = {name for row in cell.rows for name in row.coefficients}
+    return bool(tightened(Cell(cell.active & there, cell.rows), [c for c in coordinates if c.name in read]).exists.any())

@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 MOST_ROWS = 2_000_000  # configurations that are held at once
 MOST_HELD = 8_000_000  # numbers of these, where one person has them all
-MOST_COPIED = 300_000_000  # numbers that may be copied for one person
+MOST_COPIED = 100_000_000  # numbers that may be copied for one person
 MOST_MOVED = 5000  # numbers that may be copied, for each row that one person may have: a part of many features is counted instead
 
 
@@ -213,9 +213,13 @@ def group_moves(starts: Starts, constraint: Constraint, names: Sequence[str], pe
     here = {name: float(starts.x[name][person]) for name in names}
     listed = constraint.configurations(here)
     assert listed is not None
-    moves = listed.values[:, [listed.names.index(name) for name in names]] - np.array([here[name] for name in names])
-    low, high = (np.array([ends[name][person] for name in names]) for ends in (starts.down, starts.up))
-    return np.asarray(moves[(less_equal(low, moves) & less_equal(moves, high)).all(axis=1)])
+    place = {name: j for j, name in enumerate(listed.names)}
+    moves = listed.values[:, [place[name] for name in names]]
+    moves -= np.array([here[name] for name in names])
+    good = np.ones(len(moves), dtype=bool)
+    for j, name in enumerate(names):  # column by column: thousands of codes of thousands of dummies are held once
+        good &= less_equal(starts.down[name][person], moves[:, j]) & less_equal(moves[:, j], starts.up[name][person])
+    return moves if good.all() else np.asarray(moves[good])
 
 
 def _cross_group(core: Core, constraint: Constraint, names: Sequence[str]) -> None:
@@ -225,7 +229,7 @@ def _cross_group(core: Core, constraint: Constraint, names: Sequence[str]) -> No
     lists = [group_moves(starts, constraint, names, person) for person in first.tolist()]
     lengths = np.array([len(moves) for moves in lists], dtype=np.intp)
     places = np.cumsum(lengths) - lengths
-    stacked = np.concatenate(lists)
+    stacked = np.concatenate(lists) if len(lists) > 1 else lists[0]
     _, inner = _repeat(core, lengths[which[core.who]])
     rows = places[which[core.who]] + inner
     for i, name in enumerate(names):

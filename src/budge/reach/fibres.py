@@ -87,7 +87,7 @@ class Fibres:
         return None if np.isnan(found) else found
 
     @staticmethod
-    def _wide(box: Box, j: int) -> BoolArray:
+    def _wide(box: Box, j: int | list[int]) -> BoolArray:
         return np.asarray(box.high[:, j] - box.low[:, j] > TINY * np.maximum(1.0, np.abs(box.low[:, j])))
 
     def _check_logs(self) -> None:
@@ -119,7 +119,7 @@ class Fibres:
         """Dimension of each cell and row; -1 where there is none."""
         found = np.full((len(self.boxes), len(self.piece.who)), -1)
         for i, (box, there) in enumerate(zip(self.boxes, self.there)):
-            dimension = np.sum([self._wide(box, j) & ~self.joined[i][:, j] for j in self.mine], axis=0)
+            dimension = (self._wide(box, self.mine) & ~self.joined[i][:, self.mine]).sum(axis=1)
             for joint in self.joints[i]:
                 dimension[joint.rows] += joint.shape.dimensions
             found[i] = np.where(there, dimension, -1)
@@ -131,13 +131,14 @@ class Fibres:
         found = np.full((len(self.boxes), len(self.piece.who)), -np.inf)
         for i, (box, there) in enumerate(zip(self.boxes, self.there)):
             logs = np.zeros(len(there))
-            for j in self.mine:
-                free, origin = self._wide(box, j) & ~self.joined[i][:, j], self.piece.coordinates[j].log_from
-                with np.errstate(divide="ignore", invalid="ignore"):
-                    wide = box.high[:, j] - box.low[:, j]
+            free = self._wide(box, self.mine) & ~self.joined[i][:, self.mine]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                wide = box.high[:, self.mine] - box.low[:, self.mine]
+                for k, j in enumerate(self.mine):
+                    origin = self.piece.coordinates[j].log_from
                     if origin is not None:  # a density of 1/value has the logarithm as its volume
-                        wide = np.log((origin + box.high[:, j]) / (origin + box.low[:, j]))
-                    logs += np.where(free, np.log(wide), 0.0)
+                        wide[:, k] = np.log((origin + box.high[:, j]) / (origin + box.low[:, j]))
+                logs += np.where(free, np.log(wide), 0.0).sum(axis=1)
             for joint in self.joints[i]:
                 logs[joint.rows] += joint.shape.log_volumes
             found[i] = np.where(there, logs, -np.inf)
@@ -224,11 +225,12 @@ class Fibres:
         if len(self.boxes) > 1:
             chance = unit(draws.words(1, CELL))[:, 0]
             which = np.minimum((chance > self._cell_ends[:, rows]).sum(axis=0), len(self.boxes) - 1)
+        place = {j: k for k, j in enumerate(self.piece.reals)}
         for i, box in enumerate(self.boxes):
             mine: slice | IntArray = slice(None) if which is None else np.flatnonzero(which == i)
             at = rows[mine]
-            for j in self.mine:
-                number, origin = uniform[mine, self.piece.reals.index(j)], self.piece.coordinates[j].log_from
+            for j in self.mine if len(at) else ():
+                number, origin = uniform[mine, place[j]], self.piece.coordinates[j].log_from
                 point[mine, j] = between(box.low[at, j], box.high[at, j], number, None if origin is None else origin[at])
             for joint in self.joints[i]:
                 spot, inside = _found(joint.rows, at)

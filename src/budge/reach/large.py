@@ -181,8 +181,9 @@ class Chained(Large):
         return self._changes(self.chain.listed()), None
 
     def _changes(self, moved: FloatArray) -> FloatArray:
-        result = np.zeros((len(moved), len(self.names)))
-        result[:, [self.names.index(name) for name in self.moving]] = moved
+        place = {name: j for j, name in enumerate(self.names)}
+        result = np.zeros((len(moved), len(place)))
+        result[:, [place[name] for name in self.moving]] = moved
         return result
 
 

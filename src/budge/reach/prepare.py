@@ -7,17 +7,18 @@ decided for several people together is decided for each alone, so that nobody's 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import Constraint
+from budge.constraints import AdditiveLinkage, Constraint, LinearConstraint, OneHot, Rule
 from budge.errors import DrawError
 from budge.expressions import Formula, Some, Total
 from budge.features import Feature
-from budge.parts import Part
+from budge.parts import PART_CONDITIONS, Part
 from budge.reach.axes import is_weighed
 from budge.reach.cells import Cell, Coordinate, TooManyCellsError, both, cells_of, has_room, joined, resolve, tightened
 from budge.reach.core import MOST_ROWS, Core, TooManyError, build_core, change_interval, has_gaps, is_computed, listed_values
@@ -37,6 +38,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 MOST_CELLS = 64
+MOST_TRIED, WIDE = 30_000, 16  # rows of the cells that are tried; with more coordinates than so many, fewer are
 AT_ONCE = 4096  # people who are prepared together
 FEW_ROWS = 20_000  # configurations of one person that are listed; more are counted where they can be, and listed where not
 
@@ -103,6 +105,7 @@ def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = F
     With `weighed`, what the distributions give no weight to is left out.
     """
     part, real = starts.part, _real(starts)
+    _refuse_many(part, real)
     wide, told = _countable(starts, real)
     while True:
         outside = (*real, *wide, *told)
@@ -121,6 +124,21 @@ def _assembled(starts: Starts, measure: str, weighed: bool = True, each: int = F
             narrowest = min(error.names, key=lambda name: (starts.up[name][0] - starts.down[name][0], name))
             wide = [name for name in wide if name != narrowest]
             told = [name for name in told if any(link.source in wide for link in part.links[name])]
+
+
+def _refuse_many(part: Part, real: Sequence[str]) -> None:
+    """Raise where more conditions couple continuous features than are drawn together, before any is looked at closely."""
+    if not real or len(part.constraints) <= PART_CONDITIONS:
+        return
+    moving = set(real)
+    plain = (LinearConstraint, OneHot, AdditiveLinkage)
+    curved = [c for c in part.constraints if not isinstance(c, plain) and moving & set(c.scope) and not (isinstance(c, Rule) and c.parsed.is_row)]
+    if len(curved) > PART_CONDITIONS:
+        raise DrawError(
+            f"{len(curved):,} conditions, functions or products couple continuous features; at most {PART_CONDITIONS} are drawn together",
+            where=f"part {', '.join(part.names)}",
+            remedy="couple fewer continuous features by them, or write them as linear rows",
+        )
 
 
 def _real(starts: Starts) -> list[str]:
@@ -265,15 +283,15 @@ def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint
             curved.append(constraint)
         else:
             asked.append((resolve(formula, view.known, view.symbols), constraint))
+    tried, there = 0, tightened(cells[0], view.coordinates).exists
     for formula, source in sorted(asked, key=lambda pair: (isinstance(pair[0], Some), "" if pair[1] is None else pair[1].key)):
         try:
-            split = [merged for a in cells for b in cells_of(formula, m, wide) if (merged := both(a, b)) is not None]
+            if tried > MOST_TRIED // max(1, 2 * (len(view.coordinates) // WIDE) - 1):
+                raise TooManyCellsError
+            split, looked = _split(cells, cells_of(formula, m, wide), view, there)
+            tried += looked
         except TooManyCellsError:
             split = []
-        else:
-            split = split or [Cell(np.zeros(m, dtype=bool))]
-        if len(split) > 1:
-            split = joined([cell for cell in split if has_room(cell, view.coordinates)] or split[:1])
         if 0 < len(split) <= MOST_CELLS:
             cells = split
         elif len(core.starts) > 1:
@@ -283,6 +301,24 @@ def _cells(view: View, wide: Sequence[str]) -> tuple[list[Cell], list[Constraint
         else:
             curved.append(source)
     return cells, curved, whole
+
+
+def _split(cells: Sequence[Cell], own: Sequence[Cell], view: View, there: BoolArray) -> tuple[list[Cell], int]:
+    """Return the cells in which both hold, as far as they are not too many, and how many rows were looked at for that."""
+    merged = (cell for a in cells for b in own if (cell := both(a, b)) is not None)
+    first = list(islice(merged, 2))
+    if len(first) < 2:
+        return first or [Cell(np.zeros(view.core.size, dtype=bool))], 0
+    looked = 0
+
+    def with_room() -> Iterator[Cell]:
+        nonlocal looked
+        for cell in chain(first, merged):
+            looked += len(cell.rows)
+            if has_room(cell, view.coordinates, there):
+                yield cell
+
+    return joined(with_room(), MOST_CELLS) or joined(first[:1], 1), looked
 
 
 def _densities(view: View, cells: Sequence[Cell]) -> tuple[list[Coordinate], list[Feature]]:

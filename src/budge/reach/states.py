@@ -155,15 +155,22 @@ def _order(variables: Sequence[Variable], sums: Sequence[Sum], tables: Sequence[
             near[name] |= set(scope) - {name}
 
     def touched(name: str) -> tuple[float, float, str]:
-        new = math.fsum(bits[other] for other in ({name, *near[name]} & left) - front)
-        return new - (bits[name] if name in front else 0.0), bits[name], name
+        if name not in known:
+            new = math.fsum(bits[other] for other in ({name, *near[name]} & left) - front)
+            known[name] = new - (bits[name] if name in front else 0.0), bits[name], name
+        return known[name]
 
     chosen = sorted((name for name in near if not near[name]), key=lambda name: (-steepest[name], name))
     left, front = set(near) - set(chosen), set[str]()
+    known: dict[str, tuple[float, float, str]] = {}  # what is forgotten where something near is taken or touched
     while left:
         name = min(front or left, key=touched)
         left.discard(name)
-        front = (front | near[name]) & left
+        new = (near[name] & left) - front
+        front = (front | new) - {name}
+        for other in (name, *new):
+            for beside in (other, *near[other]):
+                known.pop(beside, None)
         chosen.append(name)
     return [by_name[name] for name in chosen]
 
@@ -280,6 +287,7 @@ def _rules(
     """Return the rules over two variables as masks of the later one's classes, and the longer ones as automata."""
     pairs: dict[tuple[int, int], IntArray] = {}
     longer: list[dict[int, npt.NDArray[Any]]] = []
+    automata: dict[tuple[Any, bytes], list[npt.NDArray[Any]]] = {}
     for table in tables:
         scope = sorted(table.scope, key=place.__getitem__)
         truth = np.transpose(table.truth, [table.scope.index(name) for name in scope])
@@ -289,16 +297,24 @@ def _rules(
             key = (where[0], where[1])
             pairs[key] = np.asarray(pairs[key] & masks if key in pairs else masks)
             continue
-        rule: dict[int, npt.NDArray[Any]] = {}
-        rest: BoolArray = truth.reshape(1, *truth.shape)
-        for i in where:  # prefixes that leave the same to the rest are one number; -1: nothing
-            flat = rest.reshape(rest.shape[0] * rest.shape[1], -1)
-            kinds, number = np.unique(flat, axis=0, return_inverse=True)
-            dead = ~np.asarray(kinds.any(axis=1))[number.ravel()]
-            rule[i] = np.where(dead, -1, number.ravel()).reshape(rest.shape[:2])
-            rest = kinds.reshape(len(kinds), *rest.shape[2:])
-        longer.append(rule)
+        look = (truth.shape, truth.tobytes())  # thousands of rules are often the same few tables
+        if look not in automata:
+            automata[look] = _automaton(truth)
+        longer.append(dict(zip(where, automata[look])))
     return pairs, longer
+
+
+def _automaton(truth: BoolArray) -> list[npt.NDArray[Any]]:
+    """Return the moves of a rule, one table per variable: prefixes that leave the same to the rest are one number; -1: nothing."""
+    moves = []
+    rest: BoolArray = truth.reshape(1, *truth.shape)
+    for _ in truth.shape:
+        flat = rest.reshape(rest.shape[0] * rest.shape[1], -1)
+        kinds, number = np.unique(flat, axis=0, return_inverse=True)
+        dead = ~np.asarray(kinds.any(axis=1))[number.ravel()]
+        moves.append(np.where(dead, -1, number.ravel()).reshape(rest.shape[:2]))
+        rest = kinds.reshape(len(kinds), *rest.shape[2:])
+    return moves
 
 
 def _merged(

@@ -218,6 +218,7 @@ def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis
     """Return the axes that every row by itself leaves, a few times over; as they are where nothing is left."""
     found = dict(axes)
     for _ in range(4):
+        before = dict(found)
         for side in sides:
             ends = side.ends(found)
             least = sum(low for low, _ in ends.values())
@@ -232,7 +233,10 @@ def _narrowed(axes: Mapping[Key, Axis], sides: Sequence[Side]) -> dict[Key, Axis
                 low, high = (axis.low[0], min(axis.high[0], end)) if slope > 0 else (max(axis.low[0], end), axis.high[0])
                 if high < low:
                     return dict(axes)
-                found[name] = Axis.span(low, high, axis.whole)
+                if (low, high) != (axis.low[0], axis.high[0]):
+                    found[name] = Axis.span(low, high, axis.whole)
+        if all(found[name] is axis for name, axis in before.items()):
+            break
     return found
 
 

@@ -7,7 +7,8 @@ What is found follows from the model and the person alone: the proposals come fr
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,11 +39,15 @@ MOST_HALVED = 200  # configurations of a person for which that is done
 OFTEN = 0.1  # share of proposals that pass below which boxes are narrowed
 AT_ONCE = 2**20  # numbers of proposals that are held at once
 MANY = 256  # coordinates; with more, slices of so few sides can be cut off that hardly any are tried
-WIDE = 16  # coordinates; with more, fewer proposals are made, as each has more numbers and more rules to pass
-MOST_ASKED = 100_000  # coordinates of all boxes of a configuration that intervals are asked about; after that, anything might be
+WIDE = 16  # coordinates; with half as many or more, fewer proposals are made, as each has more numbers and more rules to pass
+MOST_ASKED, MOST_OF_ALL = 100_000, 800_000  # coordinates of boxes that intervals are asked about: of one cell of a configuration, and of all its cells
 ROUNDS = 3  # of cutting slices off a box
 FINEST = 2.0**-5  # share of a side that is still worth a try
 NARROWEST = 2.0**-30  # of the first width: a box stays a box
+
+
+class _SpentError(Exception):
+    """Intervals have been asked about as many boxes as they may."""
 
 
 @dataclass
@@ -88,7 +93,7 @@ def _decide(fibres: Fibres, person: int, rows: IntArray, found: Viable) -> None:
     left = rows[found.exists[rows]]
     if not len(pending) or (piece.measure == "volume" and len(left) > len(pending)):
         return  # where whole points are proposed, what holds nothing is never drawn
-    tries = int(np.clip(TOTAL // (len(pending) * max(1, len(piece.reals) // WIDE) ** 2), FEWEST, MOST))
+    tries = int(np.clip(TOTAL // (len(pending) * max(1, 2 * len(piece.reals) // WIDE) ** 2), FEWEST, MOST))
     pending = pending[_passed(fibres, pending, tries, 1) == 0]
     found.tries = max(found.tries, tries)
     # Nothing was found and nothing disproved, though a rule could be: that is not the same as empty. Of a predicate, any function, no more can be known.
@@ -138,27 +143,27 @@ def _narrow_all(fibres: Fibres, rows: IntArray, most: int) -> None:
 
 def _narrow(fibres: Fibres, at: int, most: int) -> bool:
     """Leave out the cells of a row in which the checks cannot hold, and narrow the boxes of others; return whether anything is left."""
-    for i, box in enumerate(fibres.boxes):
-        if fibres.there[i][at]:
-            might = _might(fibres, i, at)
-            left = _shaved(might, box.low[at], box.high[at]) if most == NARROWED else _left(might, box.low[at], box.high[at], most)
-            if left is None:
-                fibres.there[i][at] = False
-            elif not fibres.joined[i][at].any() and fibres.piece.ladder is None:  # what rows couple is made already
-                box.low[at], box.high[at] = left
+    cells = [i for i in range(len(fibres.boxes)) if fibres.there[i][at]]
+    for i in cells:
+        box, might = fibres.boxes[i], _might(fibres, i, at, min(MOST_ASKED, MOST_OF_ALL // len(cells)))
+        left = _shaved(might, box.low[at], box.high[at]) if most == NARROWED else _left(might, box.low[at], box.high[at], most)
+        if left is None:
+            fibres.there[i][at] = False
+        elif not fibres.joined[i][at].any() and fibres.piece.ladder is None:  # what rows couple is made already
+            box.low[at], box.high[at] = left
     return any(there[at] for there in fibres.there)
 
 
-def _might(fibres: Fibres, cell: int, at: int) -> Callable[[FloatArray, FloatArray], bool]:
+def _might(fibres: Fibres, cell: int, at: int, most: int) -> Callable[[FloatArray, FloatArray], bool]:
     """Return whether a box of a row might hold a point: as far as the rules tell, and the rows of the cell."""
     possible, box = fibres.piece.possible, fibres.boxes[cell]
     assert possible is not None
     rows = [(row.relation, float(row.constant[at]), *_terms(row, fibres.names, at)) for row in box.coupled if row.active[at]]
-    calls = iter(range(max(1, MOST_ASKED // (len(fibres.names) * max(1, len(fibres.names) // MANY)))))
+    calls = iter(range(max(1, most // (len(fibres.names) * max(1, len(fibres.names) // MANY)))))
 
     def might(low: FloatArray, high: FloatArray) -> bool:
         if next(calls, None) is None:
-            return True
+            raise _SpentError
         for relation, constant, slopes, factors, places in rows:
             ends = np.stack([slopes * y + factors * np.abs(y - places) for y in (low, high, np.clip(places, low, high))])
             slack = 1e-8 * max(1.0, abs(constant), float(np.abs(ends).max()))
@@ -179,9 +184,16 @@ def _terms(row: Half, names: Sequence[str], at: int) -> tuple[FloatArray, FloatA
 
 def _shaved(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
     """Return the box without slices that are impossible, side by side, which works in many dimensions; None where all of it is."""
+    low, high = low.copy(), high.copy()
+    with suppress(_SpentError):  # what was cut off by then stays cut off
+        return _shave(possible, low, high)
+    return low, high
+
+
+def _shave(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Cut slices off the box in place."""
     if not possible(low, high):
         return None
-    low, high = low.copy(), high.copy()
     first = high - low
     for _ in range(ROUNDS):
         before = high - low
@@ -213,8 +225,12 @@ def _left(possible: Callable[[FloatArray, FloatArray], bool], low: FloatArray, h
         todo, kept = deque([(low, high)]), list[tuple[FloatArray, FloatArray]]()
         while todo:
             a, b = todo.popleft()
-            if not possible(a, b):
-                continue
+            try:
+                if not possible(a, b):
+                    continue
+            except _SpentError:
+                kept += [(a, b), *todo]
+                break
             j = int(((b - a) / first).argmax())
             if len(todo) + len(kept) + 2 > most or b[j] - a[j] <= NARROWEST * first[j]:
                 kept.append((a, b))
@@ -253,17 +269,22 @@ def _stays(fibres: Fibres, rows: IntArray) -> bool:
 def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
     """Return whether rules that must be evaluated might hold somewhere in a box of a configuration's coordinates; None where none can be asked."""
     core, part = view.core, view.core.starts.part
-    asked = [c for c in curved if isinstance(c, Rule) or (isinstance(c, IfThen) and c.on == "value")]
-    told = {id(c) for c in asked}
+    ruled = [c for c in curved if isinstance(c, Rule) or (isinstance(c, IfThen) and c.on == "value")]
+    told = {id(c) for c in ruled}
     others = [(c, forms_of(part).formula(c, view.x)) for c in curved if id(c) not in told]  # linear in a target that stops at a bound
-    checks: list[tuple[Constraint, Formula | None]] = [(c, None) for c in asked] + [(c, formula) for c, formula in others if formula is not None]
+    checks: list[tuple[Constraint, Formula | None]] = [(c, None) for c in ruled] + [(c, formula) for c, formula in others if formula is not None]
     if not checks:
         return None
     place = {c.name: j for j, c in enumerate(view.coordinates)}
     spots = [
         np.array([place[var[1]] for name in c.scope if name not in core.change for var in view.symbols["change", name].terms], dtype=np.intp) for c, _ in checks
     ]
-    known: dict[tuple[int, int, bytes, bytes], bool] = {}  # boxes in a row differ in one side: most rules see what they saw before
+    readers: list[list[int]] = [[] for _ in place]  # the rules that see a coordinate
+    for k, own in enumerate(spots):
+        for j in set(own.tolist()):
+            readers[j].append(k)
+    known: dict[tuple[int, int, bytes, bytes], bool] = {}
+    last: tuple[int, FloatArray, FloatArray] | None = None  # the last box in which all might hold: boxes in a row differ in few sides, seen by few rules
 
     def bounds_of(names: Sequence[str], at: int, low: FloatArray, high: FloatArray) -> Bounds:
         bounds: dict[Var, tuple[float, float]] = {}
@@ -282,9 +303,14 @@ def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
         return bounds
 
     def possible(at: int, low: FloatArray, high: FloatArray) -> bool:
+        nonlocal last
         if len(known) > MOST_ASKED:
             known.clear()
-        for k, (constraint, formula) in enumerate(checks):
+        asked: Iterable[int] = range(len(checks))
+        if last is not None and last[0] == at:
+            asked = {k: None for j in np.flatnonzero((low != last[1]) | (high != last[2])).tolist() for k in readers[j]}
+        for k in asked:
+            constraint, formula = checks[k]
             key = (k, at, low[spots[k]].tobytes(), high[spots[k]].tobytes())
             if key not in known:
                 bounds = bounds_of(constraint.scope, at, low, high)
@@ -292,6 +318,7 @@ def possible_at(view: View, curved: Sequence[Constraint]) -> Possible | None:
                 known[key] = unknown or (_might_hold(constraint, bounds) if formula is None else _might_be(formula, bounds, at))
             if not known[key]:
                 return False
+        last = (at, low.copy(), high.copy())
         return True
 
     return possible

@@ -50,7 +50,8 @@ class Written(Axes):
     def _write_constraints(self) -> None:
         required: list[tuple[str, Formula, _Unless]] = [(f"link {i}", self.read(link), {}) for i, link in enumerate(self.links)]
         tensors: list[tuple[list[Axis], BoolArray]] = []
-        for constraint in sorted((c for c in self.part.constraints if not any(c is other for other in self.settled)), key=lambda c: c.key):
+        settled = {id(c) for c in self.settled}
+        for constraint in sorted((c for c in self.part.constraints if id(c) not in settled), key=lambda c: c.key):
             axes = self._axes(constraint)
             cells = math.prod(axis.count for axis in axes)
             formula = None if len(axes) <= 3 and cells <= SMALL_TABLE else self.forms.formula(constraint, self.x)

@@ -22,15 +22,16 @@ from budge.stats.claims import EXTREMES
 from budge.stats.counts import STATUSES, Counts
 from budge.wording import Wording
 
-__all__ = ["Answer", "Told", "answer", "category_words", "claim_words", "harmed_of", "marks_of", "told_of"]
+__all__ = ["MORE", "Answer", "Told", "answer", "category_words", "claim_words", "harmed_of", "marks_of", "told_of", "undecided_by_draws"]
 
 DRAWN = ("sample", "sequential", "weighted")
+MORE = 4  # times as many draws as there were, where more are advised
 LONG_GOAL = 40  # characters of the target's name beyond which an axis leaves it out
 
 
 def _empty(counts: Counts) -> npt.NDArray[np.bool_]:
-    """Return whose draws all miss the target, all of them answered."""
-    return np.asarray(~(counts.is_law("exact") | counts.is_law("proved")) & (counts.hits == 0) & (counts.unresolved == 0))
+    """Return whose draws all miss the target, all of them answered, without a way that a proof has found."""
+    return np.asarray(~counts.is_law("exact", "proved") & ~counts.way & (counts.unresolved == 0))
 
 
 def _categories(counts: Counts, claims: Claims) -> npt.NDArray[np.int8]:
@@ -126,6 +127,22 @@ def harmed_of(tally: Tally, design: Design) -> int:
     return tally.number(claims.has("below") | (claims.extreme_code == EXTREMES.index("none")))
 
 
+def undecided_by_draws(audit: Audit, model: str) -> int:
+    """Return how many people more draws may decide: nobody whose points are listed, or who stays open for missing answers or under a rule for more draws."""
+    tally, design = audit.tally(model), audit.design
+    counts = tally.counts
+    lost = (counts.unresolved > 0) & (counts.hit_mass <= design.threshold) & (counts.hit_mass + counts.lost_mass >= design.threshold)
+    open_ = tally.claims.has("inconclusive") & ~lost  # draws without an answer may lie on either side
+    drawn, stopped = open_ & counts.is_law("sample", "weighted"), open_ & counts.is_law("sequential")
+    if not stopped.any():
+        return tally.number(drawn)
+    rule = design.but(n=MORE * design.draws).rule
+    assert rule is not None
+    hits = counts.hits + (counts.unresolved if design.claim == "below" else 0)  # draws without an answer count against the claim
+    drawn[stopped] = np.asarray(rule.decide(hits[stopped], counts.n[stopped])) == "continue"
+    return tally.number(drawn)
+
+
 def _under(model: str, words: str) -> str:
     """Return words with the model's name; nothing where it has none of its own."""
     return "" if model == "model" else words.format(model)
@@ -168,7 +185,7 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
         rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
         return f"{harmed:,} of {whom} {have} almost no way to {_with_tau(target, design, brief=brief)}{rest}."
     if found.open_ways:
-        return f"Nobody of {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {_with_tau(target, design, brief=brief)}{still}."
+        return f"None of the {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {_with_tau(target, design, brief=brief)}{still}."
     open_ = numbers["open"]
     undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ and design.threshold else ""
     return f"All {whom} have a way to {target}{undecided}."
@@ -191,12 +208,15 @@ def _nobody(found: Summary, nouns: Wording) -> str:
     if not found.given:
         return "Nobody was judged: no people were given."
     if found.already == found.given:
-        whom = f"all {found.given:,} {nouns.people(found.given)} have" if found.given > 1 else "the only person has"
+        whom = f"all {found.given:,} people who were given have" if found.given > 1 else "the only person has"
         return f"Nobody was judged: {whom} {nouns.goal()} already. The population “all” takes everyone."
     if not found.people:
         return f"Nobody was judged: the population leaves none of {found.given:,} {nouns.people(found.given)}. Choose another population."
+    if found.verdicts.get("not_exact") == found.people:
+        whom = f"any of {found.people:,} {nouns.people(found.people)}" if found.people > 1 else "the only person"
+        return f"Nobody was judged: the points of {whom} cannot be listed, and the audit was to list only. The method “auto” draws them."
     told = ", ".join(f"{count:,} {word.replace('_', ' ')}" for word, count in found.verdicts.items())
-    return f"Nobody was judged: of {found.people:,} {nouns.people(found.people)}, {told}. See the notes in the appendix."
+    return f"Nobody was judged: of {found.people:,} {nouns.people(found.people)}, {told}. What these words mean is told below, under “What a verdict promises”."
 
 
 def _one(audit: Audit, model: str, nouns: Wording) -> str:
@@ -220,6 +240,10 @@ def _left_out(found: Summary, judged: int, nouns: Wording) -> str:
     if found.people > judged:
         why = ", ".join(word.replace("_", " ") for word in found.verdicts if word in STATUSES)
         told.append(f"{found.people - judged:,} more could not be judged ({why}).")
+    about = {"all": found.given, "outside": found.given - found.already}.get(str(found.info["population"]), found.people)
+    if about > found.people:
+        gone = about - found.people
+        told.append(f"{gone:,} more {'was' if gone == 1 else 'were'} set aside, since the run did not finish.")
     return " ".join(told)
 
 
@@ -265,12 +289,24 @@ def _how(found: Summary, judged: int, listed: int) -> str:
     share, side = found.share, f"are {found.design.claim} the threshold"
     if found.design.threshold == 0:
         return f"{found.asked:,} points were asked about. One hit shows a way; no number of draws shows that there is none."
-    ends = f"between {percent(share.low)} and {percent(share.high)} of these people {side}" if share.low < share.high else f"{percent(share.low)} {side}"
+    if judged == 1:
+        return _one_drawn(found)
+    low, high = percent(share.low), percent(share.high)
+    ends = f"between {low} and {high} of these people {side}" if low != high else f"{low} of these people {side}"
     open_ = found.verdicts.get("inconclusive", 0)
     undecided = f"; {open_:,} {'is' if open_ == 1 else 'are'} undecided" if open_ else ""
     if found.approximate:
         return f"{found.asked:,} points were asked about. Approximately {ends}{undecided}; no error rate is guaranteed, since points were drawn by a chain."
     return f"{found.asked:,} points were asked about. With the error of every verdict allowed for, {ends} ({percent(1 - share.alpha)} confidence){undecided}."
+
+
+def _one_drawn(found: Summary) -> str:
+    """Return what draws show of the only person who was judged."""
+    verdict = next((word for word in ("below", "above") if found.verdicts.get(word)), "")
+    error = f"wrong with probability at most {percent(found.design.alpha)}"
+    error = "no error rate is guaranteed, since points were drawn by a chain" if found.approximate else error
+    told = f"the verdict is that ρ is {verdict} the threshold {found.design.threshold:g} ({error})" if verdict else "no side of the threshold is shown"
+    return f"{count(found.asked, 'point was', 'points were')} asked about; {told}."
 
 
 def _lost(found: Summary) -> str:
@@ -290,11 +326,11 @@ def category_words(tau: float, claim: str) -> dict[str, str]:
 def _legend(marks: Marks, tau: float, claim: str, judged: int) -> list[dict[str, Any]]:
     """Return the categories that have people, with their counts: these add up to everybody."""
     words = category_words(tau, claim)
-    shown = [name for name in CATEGORIES if marks.count(name) or (name in ("below", "above") and tau > 0)]
+    shown = [name for name in CATEGORIES if marks.count(name) or (name in ("below", "above") and tau > 0 and judged > 1)]
     return [
         {
             "swatch": f'<svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true">{mark(8, 8, name, 5.6)}</svg>', "count": marks.count(name),
-            "words": f"{words[name]} ({percent(marks.count(name) / judged, 0)})",
+            "words": f"{words[name]} ({percent(marks.count(name) / judged, 0)})" if judged > 1 else words[name],
         }
         for name in shown
     ]  # fmt: skip

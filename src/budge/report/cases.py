@@ -17,11 +17,12 @@ from budge.audit.summary import HOW, between
 from budge.constraints import OneHot, Ordinal, Thermometer
 from budge.interaction import InteractionModel
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
+from budge.report.outputs import Scores, chart, scores_of
 from budge.report.people import number, steps
 from budge.report.words import percent
-from budge.wording import Wording, shown
+from budge.wording import Wording, amount, shown
 
-__all__ = ["RULE", "Arranged", "Words", "arranged", "axes_in", "cases"]
+__all__ = ["RULE", "Arranged", "Words", "arranged", "axes_in", "cases", "rho_shown"]
 
 MOST_LEVELS = 4  # merged levels that are named one by one
 
@@ -37,18 +38,58 @@ def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im
 
 
 def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
-    row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()))
-    plan = [(nouns.feature(f), in_full(a), in_full(b)) for f, a, b in case.moves()]
+    row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()), nouns)
+    plan = [(nouns.feature(f), nouns.level(f, a) or in_full(a), nouns.level(f, b) or in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
         "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]), "say": _said(row),
-        "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": [(nouns.feature(f), a, b) for f, a, b in moves],
-        "changed": [f for f, _, _ in moves], "proof": _proof(row), "table": None, "caption": "", "needed": "",
+        "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": moves,
+        "changed": [str(f) for f, _, _ in moved.get(case.at, ())], "proof": _proof(row), "table": None, "caption": "", "needed": "",
+        "chart": None, "best": "", "close": False,
     }  # fmt: skip
     points = case.points
     if points is None or im is None:
         return view
-    made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]))
-    return view if made is None else view | {"table": made.table, "caption": made.caption, "needed": made.needed}
+    scores = _scores(audit, model, case.at, points)
+    if scores is not None:
+        view |= {"chart": _chart(scores, points, nouns), "best": "" if points.hit.any() else _best(scores, points, nouns)}
+    outputs, lowest = (None, False) if scores is None or scores.cut is None else (scores.whole, scores.lower)
+    made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]), outputs=outputs, lowest=lowest)
+    if made is None:
+        return view
+    marks = {tag for line in made.table or () for cell in line for tag in ("now", "least") if tag in cell["cls"].split()}
+    told = {"table": made.table, "caption": made.caption, "needed": made.needed, "now": "now" in marks, "least": "least" in marks}
+    return view | told | {"close": outputs is not None and not 0 < points.hit.sum() < len(points.hit)}
+
+
+def _scores(audit: Audit, model: str, at: int, points: Reached) -> Scores | None:
+    """Return the numbers behind a model's answers about points; None where it is not at hand or answers labels alone."""
+    if points.asked is None or audit.context is None:
+        return None
+    chunk, found = points.asked
+    before, predictor = audit.rows[model].prediction[at], audit.context.predictors[model]
+    made = scores_of(predictor, audit.design.target, chunk.rows, found.outputs, found.hit, found.good, before)
+    return None if made is None or np.isnan(made.values).all() else made
+
+
+def _chart(scores: Scores, points: Reached, nouns: Wording) -> dict[str, str] | None:
+    """Return the outputs of all points as bars, with what they show in words."""
+    now = np.flatnonzero((points.values == points.start).all(axis=1) & ~np.isnan(scores.values))
+    here = None if not len(now) else float(scores.values[now[0]])
+    every = "" if points.points == len(points.hit) else f" of {points.points:,}"
+    kind = "points" if points.exact else "draws"
+    told = f"{len(points.hit):,}{every} {kind} by the model's output"
+    told += "" if scores.cut is None else f"; shaded: what {nouns.goal()} needs, {scores.needs()}"
+    told += "" if here is None else f"; line: now, {scores.text(here)}"
+    drawn = chart(scores, points.hit, told, here)
+    return None if drawn is None else {"svg": drawn["svg"], "low": number(drawn["low"]), "high": number(drawn["high"]), "words": f"{told}."}
+
+
+def _best(scores: Scores, points: Reached, nouns: Wording) -> str:
+    """Return how near the points come to the target that none attains; nothing where the cut is not known."""
+    if scores.cut is None:
+        return ""
+    of = "" if points.exact and points.points == len(points.hit) else " of the points in the table" if points.exact else " of the draws"
+    return f"The best output{of} is {scores.text(scores.best)}; {nouns.goal()} needs {scores.needs()}."
 
 
 def _left_out(im: InteractionModel | None) -> str:
@@ -86,11 +127,11 @@ def arranged(
     made = mosaic(axes, points.hit, points.weights, least, listed=known, outputs=close, most=most)
     words, kind = Words(points, axes, nouns, im), "points" if points.exact else "draws"
     best = None if close is None else ("lowest" if lowest else "highest", sign)
-    table = _table(made, words, kind, weighted=points.weights.min() != points.weights.max(), best=best) if made.columns else None
+    table = _table(made, words, kind, weighted=points.weights.min() != points.weights.max(), best=best) if made.columns or made.rows else None
     order = (*made.rows, *made.columns)
     keys = np.stack([axes[k].merged(made.groups[k]) for k in order], axis=1).tolist() if order else [[]] * len(points.hit)
     return Arranged(
-        table, _caption(made, words, points, kind, listed=listed, known=known, best=best), _needed(points, axes, words) if known else "",
+        table, _caption(made, words, points, kind, listed=listed, unanswered=unanswered, best=best), _needed(points, axes, words) if known else "",
         ["-".join(map(str, key)) for key in keys],
     )  # fmt: skip
 
@@ -110,24 +151,35 @@ def _said(row: Mapping[str, Any]) -> str:
     ends = f"between {number(row['low'])} and {number(row['high'])}"
     equal = ". It equals the threshold: neither below nor above" if row["verdict"] == "at the threshold" else ""
     if row["method"] == "proved":
-        known = _share(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
+        known = rho_shown(row["rho"]) if row["rho"] == row["rho"] else between(row["low"], row["high"])
         return f"Responsiveness is {known}, proved from the model's structure over every reachable point{equal}"
     if row["method"] == "exact":
         told = f"{row['hits']:,} of {row['n']:,} reachable points {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ "
-        return told + (f"= {_share(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
+        told = told if row["n"] > 1 or lost else f"The only reachable point {'attains' if row['hits'] else 'does not attain'} the target: ρ "
+        return told + (f"= {rho_shown(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
     seen = f"{row['hits']:,} of {row['n']:,} draws {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ is "
-    return seen + (f"about {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
+    return seen + (f"approximately {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
 
 
-def _share(rho: float) -> str:
-    """Return responsiveness to three figures, more where that would be 1 and is not."""
+def rho_shown(rho: float) -> str:
+    """Return responsiveness to three figures, more where that would be 1 and is not.
+
+    Examples
+    --------
+    >>> rho_shown(0.25), rho_shown(1.0), rho_shown(2999 / 3000)
+    ('0.25', '1', '0.9997')
+    """
     return number(rho) if rho == 1 or number(rho) != "1" else f"{1 - float(f'{1 - rho:.1g}'):.15g}"
 
 
 def _proof(row: Mapping[str, Any]) -> str:
     """Return how it is known that there is no way; nothing where there may be one."""
+    if row.get("proof") == "possible" and row["hits"] == 0:
+        return "No draw attained the target. A point that does was found from the model's structure."
     if row["extreme"] != "none":
         return "No draw attained the target. That is no proof that there is no way." if row["hits"] == 0 and row["method"] not in ("exact", "proved") else ""
+    if row["method"] == "exact" and row["n"] == 1:
+        return "Proof: this person can reach one point only, and the model was asked about it."
     if row["method"] == "exact":
         return f"Proof: all {row['n']:,} points that this person can reach were listed, and the model was asked about each."
     return "Proved from the model's structure: no point that this person can reach attains the target."
@@ -176,10 +228,10 @@ class Words:
             return f"{number(axis.levels[level, 0])} to {number(axis.levels[level, 1])}"
         names, values = [self.points.names[j] for j in axis.columns], axis.levels[level]
         if len(names) == 1:
-            return shown(self.value(k, level))
+            return self.nouns.value(names[0], self.value(k, level))
         if set(np.unique(axis.levels).tolist()) <= {0.0, 1.0}:  # dummies: those that are on
             return ", ".join(self.nouns.feature(name) for name, value in zip(names, values) if value) or "none of them"
-        return ", ".join(f"{self.nouns.feature(name)} {shown(self.points.given(j, v))}" for name, j, v in zip(names, axis.columns, values.tolist()))
+        return ", ".join(f"{self.nouns.feature(name)} {amount(self.points.given(j, v))}" for name, j, v in zip(names, axis.columns, values.tolist()))
 
 
 def _needed(points: Reached, axes: Sequence[Axis], words: Words) -> str:
@@ -207,6 +259,9 @@ def _table(made: Mosaic, words: Words, kind: str, *, weighted: bool, best: tuple
         lines.append([*corner, {"tag": "th", "cls": "axis", "text": words.axis(k), "across": len(across), "scope": "colgroup"}])
         heads = [{"tag": "th", "text": words.group(k, group), "across": span, "scope": "col"} for _ in range(times) for group in made.groups[k]]
         lines.append([*(names if last else corner), *heads])
+    if not made.columns:
+        names = [{"tag": "th", "cls": "axis", "text": words.axis(j), "scope": "col"} for j in made.rows]
+        lines.append([*names, {"tag": "td", "cls": "corner", "text": ""}])
     for key in down:
         line: list[dict[str, Any]] = []
         for depth, k in enumerate(made.rows):
@@ -236,11 +291,12 @@ def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best
 
 
 def _caption(
-    made: Mosaic, words: Words, points: Reached, kind: str, *, listed: bool, known: bool, best: tuple[str, float] | None = None
+    made: Mosaic, words: Words, points: Reached, kind: str, *, listed: bool, unanswered: bool, best: tuple[str, float] | None = None
 ) -> str:
-    """Return what the numbers are, and what is not shown; that something changes nothing only where every point has an answer (`known`)."""
+    """Return what the numbers are, and what is not shown; that something changes nothing only where every point is listed and has an answer."""
+    known = listed and not unanswered
     moved = words.axes_of(range(len(words.axes)))
-    if not made.columns:
+    if not made.columns and not made.rows:
         if known and not made.cut:
             return f"Whatever values these take, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
         return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
@@ -249,10 +305,12 @@ def _caption(
     told = f"Number: {kind} in the cell that attain the target{differ if mixed else ''}."
     told = told if best is None else f"Number: the {best[0]} output in the cell."
     told += "" if listed or not points.exact else f" {len(points.hit):,} of the {points.points:,} points are in the table, chosen at random."
-    told += "" if known or not listed else " Points without an answer are counted as if they did not."
+    told += f" {kind.capitalize()} without an answer are counted as if they did not." if unanswered else ""
     if not known:
         return told + (f" Not shown: {words.axes_of((*made.idle, *made.cut))}." if made.idle or made.cut else "")
     if made.idle:
         why = "it makes no difference once the others are fixed" if best is None else "it changes the output little"
         told += f" Not shown, because {why}: {words.axes_of(made.idle)}."
-    return told + (f" Decides within a mixed cell, not shown for room: {words.axes_of(made.cut)}." if made.cut else "")
+    if not made.cut:
+        return told
+    return told + f" {'Decides within a mixed cell' if best is None else 'Changes the output, too'}, not shown for room: {words.axes_of(made.cut)}."

@@ -17,14 +17,25 @@ from budge.report.figures.strip import CATEGORIES
 from budge.report.words import percent
 from budge.wording import Wording, shown
 
-__all__ = ["compared"]
+__all__ = ["SHORT_WORDS", "compared", "short_words"]
 
 MOST_CROSSED = 4  # models of whom every two are crossed
 MOST_NAMED = 6  # people who are named because models disagree about them
-_WORDS = {
+SHORT_WORDS = {
     "none": "no way", "nohit": "no hit", "below": "almost none", "at": "at the threshold", "open": "undecided", "above": "more", "has": "has it now",
-    "odd": "not judged",
+    "odd": "not judged", "gone": "has it now, or was set aside",
 }  # fmt: skip
+
+
+def short_words(claim: str) -> dict[str, str]:
+    """Return what the categories are called in a small place: below the threshold of the claim *above* is less, and no lack of a way.
+
+    Examples
+    --------
+    >>> short_words("below")["below"], short_words("above")["below"]
+    ('almost none', 'less')
+    """
+    return SHORT_WORDS | ({"below": "less"} if claim == "above" else {})
 
 
 def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
@@ -41,9 +52,14 @@ def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
 
 
 def _states(audit: Audit, name: str, given: int) -> npt.NDArray[np.object_]:
-    """Return the category of everybody who was given: ``has`` for those with the target, ``odd`` for those who could not be judged."""
+    """Return the category of everybody who was given: ``has`` for those with the target, ``odd`` for those who could not be judged.
+
+    A run that did not finish has no rows of the people who were set aside: which of those without a row have the target is known only if none or all have it.
+    """
     rows = audit.rows[name]
-    found = np.full(given, "has" if audit.info["population"] == "outside" else "odd", dtype=object)
+    away, already = given - len(rows.place), int(audit.info["already"][name])
+    outside = audit.info["population"] == "outside"
+    found = np.full(given, "odd" if not outside or not already else "has" if already == away else "gone", dtype=object)
     found[rows.place] = "odd"
     judged = ~rows.counts.is_law("none")
     found[rows.place[judged]] = np.array(CATEGORIES, dtype=object)[marks_of(audit, name).category]
@@ -75,13 +91,14 @@ def _heading(audit: Audit, rows: Sequence[dict[str, Any]], both: int, nouns: Wor
     whom = f"On the {both:,} {nouns.people(both)} whom all models judge"
     if least["shared"] == most["shared"]:
         return f"{whom}, {most['shared']:,} {'has' if most['shared'] == 1 else 'have'} {claim_words(audit.design)} under each model."
-    return f"{whom}, {least['model']} leaves {least['shared']:,} with {claim_words(audit.design)}, and {most['model']} {most['shared']:,}."
+    return f"{whom}, {least['model']} leaves {least['shared']:,} with {claim_words(audit.design)}, and {most['model']} leaves {most['shared']:,}."
 
 
 def _pair(audit: Audit, one: str, two: str, states: dict[str, npt.NDArray[np.object_]]) -> dict[str, Any]:
     """Return how two models meet on everybody who was given, and the paired difference on those whom both judge."""
     first, second = states[one], states[two]
-    names = [key for key in _WORDS if (first == key).any() or (second == key).any()]
+    words = short_words(audit.design.claim)
+    names = [key for key in words if (first == key).any() or (second == key).any()]
     counts = [[int(((first == a) & (second == b)).sum()) for b in names] for a in names]
     both = np.isin(first, list(CATEGORIES)) & np.isin(second, list(CATEGORIES))
     mine, other = _on_claim(audit, first, one)[both], _on_claim(audit, second, two)[both]
@@ -89,7 +106,7 @@ def _pair(audit: Audit, one: str, two: str, states: dict[str, npt.NDArray[np.obj
     apart = np.flatnonzero(both & (_on_claim(audit, first, one) != _on_claim(audit, second, two)))
     labels = dict(zip(audit.rows[one].place.tolist(), audit.rows[one].index))
     return {
-        "first": one, "second": two, "names": [_WORDS[name] for name in names], "keys": names, "counts": counts, "sums": [sum(row) for row in counts],
+        "first": one, "second": two, "names": [words[name] for name in names], "keys": names, "counts": counts, "sums": [sum(row) for row in counts],
         "sentence": _difference(audit, one, two, alone, away, int(both.sum())),
         "people": [shown(labels[int(place)]) for place in apart[:MOST_NAMED]], "more": max(len(apart) - MOST_NAMED, 0),
     }  # fmt: skip

@@ -14,18 +14,18 @@ from budge.errors import BudgeError
 from budge.interaction import InteractionModel
 from budge.models.reading import same_label
 from budge.report import figures, words
-from budge.report.answer import DRAWN, answer, marks_of
+from budge.report.answer import answer, marks_of, undecided_by_draws
 from budge.report.cases import RULE, cases
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
-from budge.report.people import breakable, columns_of, joined, number, steps
+from budge.report.people import EXTREME_WORDS, breakable, columns_of, decimals, joined, number, steps
 from budge.report.same import same_question
 from budge.report.who import groups_of
 from budge.report.why import ablated, why
 from budge.targets import Labels, parse_target
 from budge.wording import Wording, shown
 
-__all__ = ["contents"]
+__all__ = ["contents", "model_of"]
 
 FIRST_ROWS = 200  # that are there without JavaScript
 
@@ -38,18 +38,19 @@ def contents(
     for where, test in (("ablation", ablation), ("sensitivity", sensitivity)):
         if test is not None:
             same_question(audit, test, where=where)
-    im, moved, main = _model(audit), moved_of(audit), _main(audit)
+    im, moved, main = model_of(audit), moved_of(audit), _main(audit)
+    nouns = nouns.of_model(im)
     about = ""
     if ablation is None and ask_why:
         ablation, about = ablated(audit, main, progress)
     groups = [
         groups_of(audit, column, name, audit.design.alpha / len(columns), nouns)
-        for column in columns for name in audit.models if len(audit.rows[name].index)
+        for column in columns for name in audit.models if not audit.rows[name].counts.is_law("none").all()
     ]  # fmt: skip
     first = answer(audit, main, nouns, groups=next((g.sentence for g in groups if g.model == main), ""))
     meeting, reasons = compared(audit, nouns), why(audit, main, ablation, about, nouns)
     some = cases(audit, main, moved.get(main, {}), nouns, im)
-    data = {"table": columns_of(audit, moved), "threshold": audit.design.threshold, "main": audit.models.index(main)}
+    data = {"table": columns_of(audit, moved, nouns), "threshold": audit.design.threshold, "main": audit.models.index(main)}
     view = {
         "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
         "info": audit.info,
@@ -63,7 +64,7 @@ def contents(
         "rule": RULE,
         "compared": meeting,
         "asked": words.asked(audit),
-        "models": [_findings(audit, name) for name in audit.models],
+        "models": [_findings(audit, name, nouns) for name in audit.models],
         "cdf": _drawn(lambda: figures.cdf(audit)) if len(audit.models) > 1 else None,
         "description": None if im is None else _description(im),
         "partition": None if im is None else _drawn(lambda: figures.partition(im)),
@@ -75,11 +76,11 @@ def contents(
         "glossary": words.GLOSSARY,
         "claimed": claimed(audit)[1],
         "rough": bool((audit.table["exactness"] == "approximate").any()),
-        "rows": _rows(audit, main, moved.get(main, {})),
+        "rows": _rows(audit, main, moved.get(main, {}), nouns),
         "total": len(audit.of_model(main)),
         "first": FIRST_ROWS,
         "stress": _stress(ablation, sensitivity),
-        "notes": [str(p) for p in audit.notes] + ([str(p) for p in im.warnings] if im is not None else []),
+        "notes": list(dict.fromkeys(str(p) for p in (*audit.notes, *(im.warnings if im is not None else ())))),  # a draft is in both
         "facts": _facts(audit, nouns),
         "command": _command(audit),
         "code": _code(audit),
@@ -87,6 +88,7 @@ def contents(
         "percent": words.percent,
         "chance": [] if im is None else list(dict.fromkeys(shown(e.feature) for e in im.effects)),
         "number": number,
+        "decimals": decimals,
         "breakable": breakable,
         "joined": joined,
         "shown": shown,
@@ -103,10 +105,11 @@ def _next(audit: Audit, main: str, reasons: Any, meeting: Any, some: Sequence[An
     """Return what to do next, at most three things, the most useful first."""
     found = audit.summary(main)
     steps_: list[tuple[str, str, str]] = []
-    if reasons is not None and reasons["rows"] and reasons["rows"][0]["people"]:
-        best = reasons["rows"][0]
-        whom, needs = words.count(best["people"], "person", "people"), f" ({best['needs'][0]})" if best["needs"] else ""
-        steps_.append(("Question the rule that holds most people back.", f"If {best['if']}, {whom} would newly have a way{needs}.", "why"))
+    best: dict[str, Any] = reasons["rows"][0] if reasons is not None and reasons["rows"] else {"people": 0, "seen": 0}
+    if best["people"] or best["seen"]:
+        whom, needs = words.count(best["people"] or best["seen"], "person", "people"), f" ({best['needs'][0]})" if best["needs"] else ""
+        able = f"{whom} would newly have a way" if best["people"] else f"a way is found for {whom} without a hit"
+        steps_.append(("Question the rule that holds most people back.", f"If {best['if']}, {able}{needs}.", "why"))
     if meeting is not None and meeting["people"]:
         steps_.append(("Compare the models.", meeting["heading"], "models"))
     if some:
@@ -116,18 +119,18 @@ def _next(audit: Audit, main: str, reasons: Any, meeting: Any, some: Sequence[An
     missed = marks_of(audit, main).count("nohit")
     if missed and not audit.design.prove:
         whom = f"For {words.count(missed, 'person', 'people')} no draw attained the target"
-        steps_.append(("Prove it where draws found no way.", f"{whom}; prove=True (--prove) can settle it where the model's structure can be read.", "trust"))
-    table = audit.of_model(main)
-    undecided = int(((table["verdict"] == "inconclusive") & table["method"].isin(DRAWN)).sum())
+        steps_.append(("Prove it where draws found no way.", f"{whom}; prove=True, on the shell --prove, can settle it for a model that can be read.", "trust"))
+    undecided = undecided_by_draws(audit, main)
     if undecided > found.people / 10 and audit.design.threshold > 0:
         whom = f"{words.count(undecided, 'person is', 'people are')} undecided with {audit.design.draws:,} draws at most"
-        steps_.append(("Draw more points.", f"{whom}; a larger n (-n) decides more.", "trust"))
+        steps_.append(("Draw more points.", f"{whom}; a larger n, on the shell -n, decides more.", "trust"))
     if reasons is not None and reasons["missing"]:
         steps_.append(("Find the rule that holds them back.", "It is not in this report; the section tells how to get it.", "why"))
     return [{"do": do, "text": text, "see": see} for do, text, see in steps_[:3]]
 
 
-def _model(audit: Audit) -> InteractionModel | None:
+def model_of(audit: Audit) -> InteractionModel | None:
+    """Return the interaction model of an audit, at hand or as it was saved; None where it only draws."""
     if audit.context is not None:
         return audit.context.im if isinstance(audit.context.im, InteractionModel) else None
     spec = audit.info.get("spec")
@@ -144,12 +147,12 @@ def _drawn(make: Callable[[], Any]) -> Any:
         return None
 
 
-def _findings(audit: Audit, name: str) -> dict[str, Any]:
+def _findings(audit: Audit, name: str, nouns: Wording) -> dict[str, Any]:
     found = audit.summary(name)
     drawn = any(how in found.methods for how in ("sample", "sequential", "weighted"))
     return {
-        "name": name, "people": found.people, "sentences": found.sentences(), "mean": found.mean_rho, "ends": found.mean_ends, "unresolved": found.unresolved,
-        "tested": drawn and audit.design.adjust != "none" and audit.design.threshold > 0, "drawn": drawn,
+        "name": name, "people": found.people, "sentences": found.sentences(nouns), "mean": found.mean_rho, "ends": found.mean_ends,
+        "unresolved": found.unresolved, "tested": drawn and audit.design.adjust != "none" and audit.design.threshold > 0, "drawn": drawn,
         "adjusted": len(audit.people(claimed(audit)[0], adjusted=True, model=name)),
         "describe": audit.info["models"].get(name, ""),
     }  # fmt: skip
@@ -165,15 +168,16 @@ def _description(im: InteractionModel) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _rows(audit: Audit, name: str, found: Mapping[int, Any]) -> list[dict[str, Any]]:
+def _rows(audit: Audit, name: str, found: Mapping[int, Any], nouns: Wording) -> list[dict[str, Any]]:
     """Return the first people of a model, for readers without JavaScript and for print; `found` is what witnesses change, by row."""
     rows = audit.of_model(name).head(FIRST_ROWS)
     return [
         {
             "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
             "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
+            "extreme": EXTREME_WORDS[row["extreme"]],
             "known": row["method"] if row["method"] in ("exact", "proved") and row["rho"] == row["rho"] else "",
-            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()))),
+            "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()), nouns)),
         }
         for at, (label, row) in enumerate(rows.iterrows())
     ]  # fmt: skip
@@ -197,15 +201,26 @@ def _stress(ablation: Any, sensitivity: Any) -> dict[str, Any]:
 def _facts(audit: Audit, nouns: Wording) -> list[tuple[str, str]]:
     """Return what identifies the run: who, when, why, and digests with their algorithm."""
     info, design = audit.info, audit.info["design"]
-    told = (("Purpose", nouns.purpose), ("Auditor", nouns.auditor), ("Why this threshold", nouns.threshold_reason))
-    facts = [pair for pair in told if pair[1]] + [("Audited", info["when"]), ("budge", info["version"])]
+    told = (
+        ("Purpose", nouns.purpose), ("Auditor", nouns.auditor), ("Audited", info["when"]), ("Target", f"the output {info['target']}"),
+        ("People", f"{info['people']:,} given; {words.whom(audit)}"),
+        ("Threshold", f"{design['threshold']:g}, claim “{design['claim']}”, alpha {design['alpha']:g}"), ("Why this threshold", nouns.threshold_reason),
+    )  # fmt: skip
+    facts = [*(pair for pair in told if pair[1]), ("budge", info["version"])]
     facts += [(label, info[key]) for label, key in (("Python", "python"), ("NumPy", "numpy"), ("pandas", "pandas")) if info.get(key)]
-    facts += [("Digest of the interaction model", info["spec_digest"] or "not known"), ("Digest of the people", info["data_digest"])]
+    facts += [(str(name), str(version)) for name, version in info.get("packages", {}).items()]
+    facts += [("Digest of the interaction model", _digest(info["spec_digest"])), ("Digest of the people", _digest(info["data_digest"]))]
     for name, digest in info.get("model_digests", {}).items():
-        facts.append((f"Digest of {name}", digest or "not known: the model is a Python function or gives none"))
+        facts.append((f"Digest of {name}", _digest(digest) if digest else "not known: the model is a Python function or gives none"))
     facts += [("Seed", str(design["seed"])), ("Stream", design["purpose"]), ("Draws per person who is not listed", f"{design['n']:,} ({design['why_n']})")]
     facts.append(("Listed up to", f"{design['exact_limit']:,} points" if design["method"] != "sample" else "never: all were drawn"))
     return [(str(a), str(b)) for a, b in facts]
+
+
+def _digest(digest: str | None) -> str:
+    """Return a digest with its algorithm, which its length tells."""
+    kind = {32: "BLAKE2b-128 ", 64: "SHA-256 "}.get(len(digest or ""), "")
+    return f"{kind}{digest}" if digest else "not known"
 
 
 def _command(audit: Audit) -> str:
@@ -231,8 +246,9 @@ def _command(audit: Audit) -> str:
     words_ = audit.wording.to_dict()
     parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
     parts += [part for name, text in audit.wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]
-    labels = [(column, value, text) for column, own_ in audit.wording.group_labels.items() for value, text in own_.items()]
-    return shlex.join([*parts, *(part for column, value, text in labels for part in ("--group-label", f"{column}:{value}={text}"))])
+    for option, given in (("--group-label", audit.wording.group_labels), ("--level-label", audit.wording.level_labels)):
+        parts += [part for column, own_ in given.items() for value, text in own_.items() for part in (option, f"{column}:{value}={text}")]
+    return shlex.join(parts)
 
 
 def _target(record: Mapping[str, Any]) -> str | None:

@@ -18,11 +18,27 @@ import pandas as pd
 
 from budge.audit.design import Progress
 from budge.audit.result import Audit
+from budge.audit.sources import TableSource
 from budge.errors import OutputExistsError, StorageError, printable
 from budge.files import write_whole
-from budge.wording import Wording
+from budge.wording import Wording, check_names
 
-__all__ = ["asset", "embedded", "policy", "render", "rendered", "write_report"]
+__all__ = ["asset", "embedded", "policy", "render", "rendered", "worded", "write_report"]
+
+
+def worded(audit: Audit, given: Wording, by: Any = (), *, people: Any = None, shell: bool = False) -> Wording:
+    """Return the audit's words with those that are given in their place; an error where these name what is not there.
+
+    `by` are groups of a report, and `people` the table of the audit's people where it is at hand.
+    """
+    from budge.report.contents import model_of
+
+    source = None if audit.context is None else audit.context.source
+    table = people if people is not None else source.frame if isinstance(source, TableSource) else pd.DataFrame()
+    others = [by] if isinstance(by, str | pd.Series) else by
+    names = [*(column for column, _ in audit.design.groups), *(each if isinstance(each, str) else getattr(each, "name", None) or "group" for each in others)]
+    check_names(given, model_of(audit), table if given.group_labels.keys() <= set(table.columns) else [*map(str, table.columns), *names], shell=shell)
+    return audit.wording.but(**given.to_dict())
 
 
 def write_report(

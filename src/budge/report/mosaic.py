@@ -87,7 +87,7 @@ def axes_of(values: FloatArray, start: FloatArray, parts: Sequence[Sequence[int]
         if not moving:
             continue
         if not listed or any(not whole[j] for j in moving):
-            found += [_axis(values, start, (j,)) if whole[j] and len(np.unique(values[:, j])) <= 12 else _ranges(values, start, j) for j in moving]
+            found += [_axis(values, start, (j,)) if whole[j] and _few(values[:, j]) else _ranges(values, start, j) for j in moving]
             continue
         free = _identifying(values, moving)
         sizes = [len(np.unique(values[:, j])) for j in free]
@@ -96,6 +96,12 @@ def axes_of(values: FloatArray, start: FloatArray, parts: Sequence[Sequence[int]
         apart = np.prod(sizes, dtype=float) <= levels * (1 if dummies else MOST_GAPS)
         found += [_axis(values, start, (j,)) for j in free] if apart else [_axis(values, start, tuple(free))]
     return found
+
+
+def _few(column: FloatArray) -> bool:
+    """Return whether the values of drawn points are few enough to be levels of their own: not as many as there are points."""
+    levels = len(np.unique(column))
+    return levels <= BINS or (levels <= 12 and 2 * levels <= len(column))
 
 
 def _identifying(values: FloatArray, columns: list[int]) -> list[int]:
@@ -167,10 +173,10 @@ def mosaic(
     for i, k in enumerate(chosen):
         wide = int(np.prod([len(groups[j]) for j in columns], initial=1)) * len(groups[k])
         (columns if i % 2 == 1 and wide <= MOST_ACROSS else rows).append(k)
-    if rows and not columns:
+    if rows and not columns and len(groups[rows[-1]]) <= MOST_ACROSS + 1:
         columns.append(rows.pop())
     order = (*rows, *columns)
-    left = not close and _left([merged[k] for k in chosen], outcome, weights) > 1e-12
+    left = _left([merged[k] for k in chosen], outcome, weights) > 1e-12
     return Mosaic(
         tuple(rows), tuple(columns), groups, _cells(axes, groups, order, hit, weights, least, outputs), idle if left else (*idle, *alive),
         tuple(alive) if left else (),

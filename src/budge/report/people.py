@@ -12,13 +12,14 @@ import pandas as pd
 
 from budge.audit.result import Audit
 from budge.errors import printable
-from budge.wording import shown
+from budge.wording import Wording, percent, shown
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["breakable", "columns_of", "joined", "number", "steps"]
+__all__ = ["at_most", "breakable", "columns_of", "decimals", "joined", "number", "steps"]
 
+EXTREME_WORDS = {"": "", "none": "no way at all", "every": "every way"}
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
 
@@ -46,45 +47,64 @@ def number(value: Any) -> str:
     return f"{sign}{rounded:f}".rstrip("0").rstrip(".")
 
 
+def at_most(bound: float, alpha: float, about: str = "") -> str:
+    """Return what draws without a hit show of responsiveness: the one-sided bound, which is the one that decides. A shown interval is two-sided.
+
+    Examples
+    --------
+    >>> at_most(0.010002, 0.05)
+    'ρ is at most 0.01 (one-sided, 95 %)'
+    """
+    return f"ρ is at most {about}{number(bound)} (one-sided, {percent(1 - alpha)})"
+
+
+def decimals(value: Any) -> str:
+    """Return a share for a column: three decimals, more where these would be all or nothing and it is not.
+
+    Examples
+    --------
+    >>> decimals(0.39), decimals(0), decimals(0.0001), decimals(0.99999), decimals(None)
+    ('0.390', '0.000', '0.0001', '0.99999', '–')
+    """
+    if value is None or value is pd.NA or value != value:
+        return "–"
+    text = f"{float(value):.3f}"
+    return text if text not in ("0.000", "1.000") or value in (0, 1) else number(value) if value < 0.5 else f"{1 - float(f'{1 - value:.1g}'):.15g}"
+
+
 def breakable(text: str) -> Markup:
     """Return a name as markup that may wrap between its words.
 
     Examples
     --------
-    >>> breakable("HasGuarantor>=1 <b>")
-    Markup('Has<wbr>Guarantor&gt;=<wbr>1 &lt;b&gt;')
+    >>> breakable("HasGuarantor>=1 <b>"), breakable("0.467 to 0.819")
+    (Markup('Has<wbr>Guarantor&gt;=<wbr>1 &lt;b&gt;'), Markup('0.467 to 0.819'))
     """
     from markupsafe import Markup
 
-    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/.])(?=\w)", printable(text)))
+    return Markup("<wbr>").join(re.split(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[_=/])(?=\w)|(?<=\.)(?=[^\W\d])", printable(text)))
 
 
 def joined(text: str) -> Markup:
-    """Return a text as markup in which no line ends before a sign of per cent.
+    """Return a text as markup in which no line ends before a sign of per cent, at an equals sign or at an arrow.
 
     Examples
     --------
-    >>> joined("23 % of <b>")
-    Markup('23&nbsp;% of &lt;b&gt;')
+    >>> joined("23 % of <b> = 1")
+    Markup('23&nbsp;% of &lt;b&gt;&nbsp;=&nbsp;1')
     """
     from markupsafe import Markup, escape
 
-    return Markup("&nbsp;%").join(escape(part) for part in printable(text).split(" %"))
+    tied = printable(text).replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0").replace(" → ", "\u00a0→\u00a0")
+    return Markup("&nbsp;").join(escape(part) for part in tied.split("\u00a0"))
 
 
-def steps(moves: Sequence[Sequence[Any]]) -> tuple[tuple[str, str, str], ...]:
+def steps(moves: Sequence[Sequence[Any]], nouns: Wording) -> tuple[tuple[str, str, str], ...]:
     """Return what a witness changes, as texts."""
-    return tuple((shown(feature), _reached(old), _reached(new)) for feature, old, new in moves)
+    return tuple((nouns.feature(f), nouns.value(f, old), nouns.value(f, new)) for f, old, new in moves)
 
 
-def _reached(value: Any) -> str:
-    """Return a value of a feature as text: thousands apart where there are five figures or more."""
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 10_000:
-        return f"{value:,.0f}"
-    return shown(value)
-
-
-def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> dict[str, Any]:
+def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]], nouns: Wording) -> dict[str, Any]:
     """Return everybody, column by column: numbers to six figures, words as codes into short lists. `moved` is by row."""
     names: list[str] = []
     place: dict[str, int] = {}
@@ -96,6 +116,7 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> dict[str
         for column in ("prediction", "status", "method", "exactness", "verdict"):
             codes, values = pd.factorize(np.array([shown(v) for v in rows[column]] + [""], dtype=object)[:-1])
             record[column] = {"names": list(values), "codes": codes.tolist()}
+        record["extreme"] = {"names": list(EXTREME_WORDS.values()), "codes": [list(EXTREME_WORDS).index(word) for word in rows["extreme"]]}
         for column in ("n", "hits"):
             record[column] = rows[column].astype(int).tolist()
         for column in ("rho", "low", "high", "p_value", "p_adjusted"):
@@ -105,7 +126,7 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> dict[str
         found = moved.get(name, {})
         moves = []
         for at in range(len(rows)):
-            each = [_step(step, names, place) for step in found.get(at, ())]
+            each = [_step(step, names, place) for step in steps(found.get(at, ()), nouns)]
             room -= 4 + sum(len(a) + len(b) + 8 for _, a, b in each)
             moves.append(each if each else 0)
         if room > 0 and any(moves):
@@ -114,12 +135,12 @@ def columns_of(audit: Audit, moved: Mapping[str, Mapping[int, Any]]) -> dict[str
     return {"models": models, "features": names}
 
 
-def _step(step: Sequence[Any], names: list[str], place: dict[str, int]) -> list[Any]:
-    feature = shown(step[0])
+def _step(step: tuple[str, str, str], names: list[str], place: dict[str, int]) -> list[Any]:
+    feature = step[0]
     if feature not in place:
         place[feature] = len(names)
         names.append(feature)
-    return [place[feature], _reached(step[1]), _reached(step[2])]
+    return [place[feature], step[1], step[2]]
 
 
 def _label(value: Any) -> Any:

@@ -41,7 +41,7 @@ _ABLATION = {
     }],
     "table": [{
         "person": _CELL, "relaxation": str, "status": str, "before": _SHARE, "after": _SHARE, "delta": _CHANGE, "low": _CHANGE, "high": _CHANGE,
-        "newly_reachable": bool, "seen_only_after": bool, "size_ratio": _TIMES, "exactness": str, str: _CELL,
+        "way_before": bool, "newly_reachable": bool, "seen_only_after": bool, "size_ratio": _TIMES, "exactness": str, str: _CELL,
     }],
     "left_out": [str], str: Any, "needs": [{
         "relaxation": str, "features": [str], "kind": Rule("only, higher, lower or some", lambda value: value in ("only", "higher", "lower", "some")),

@@ -36,6 +36,7 @@ class Groups:
     sentence: str  # for the answer; empty where there is nothing short to say
     figures: dict[str, str]
     caption: str
+    exact: bool  # the shares are known
     rows: list[dict[str, Any]]
     pairs: list[dict[str, Any]]
     more_pairs: int
@@ -85,7 +86,7 @@ def groups_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wordin
         figures = {medium: dots(made.shares, made.gap, medium, about=about) for medium in WIDTHS}
     pairs = _pairs(differences(made.table, audit.design.claim), made.column, nouns)
     return Groups(
-        column=made.column, model=model, heading=made.heading, sentence=made.sentence, figures=figures, caption=made.caption, rows=made.rows,
+        column=made.column, model=model, heading=made.heading, sentence=made.sentence, figures=figures, caption=made.caption, exact=made.exact, rows=made.rows,
         pairs=pairs[:MOST_PAIRS], more_pairs=max(len(pairs) - MOST_PAIRS, 0),
     )  # fmt: skip
 
@@ -132,26 +133,44 @@ def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str,
     if len(shares) == 1:
         return f"{under}All people who were judged are of one group: {shares[0].name}."
     most, least = max(shares, key=lambda g: g.share), min(shares, key=lambda g: g.share)
+    if not most.count:
+        some = "either" if len(shares) == 2 else "any"
+        return f"{under}Nobody in {some} group {'has' if exact else 'was found to have'} {words}."
     if most.count * least.people == least.count * most.people:
         return f"{under}The share with {words} is the same in {'both' if len(shares) == 2 else 'all'} groups{'' if exact else ', by verdicts'}."
-    told = f"{under}{percent(most.share, 0)} of {most.name} have {words}, and {percent(least.share, 0)} of {least.name}"
+    high, low = _apart(most.share, least.share)
+    told = f"{under}{high} of {most.name} have {words}, and {low} of {least.name}"
     if gap is None:
-        return f"{under}By {column}, the share with {words} runs from {percent(least.share, 0)} ({least.called}) to {percent(most.share, 0)} ({most.called})."
+        return f"{under}By {column}, the share with {words} runs from {low} ({least.called}) to {high} ({most.called}){'' if exact else ', by verdicts'}."
     if exact:
         return f"{told}{'; in a larger population the difference may be nil' if gap.low <= 0 else ''}."
     return f"{told}, by verdicts{'; no difference is shown' if gap.low <= 0 else ''}."
+
+
+def _apart(one: float, two: float) -> tuple[str, str]:
+    """Return two shares in per cent, with so many digits that they read apart where they are.
+
+    Examples
+    --------
+    >>> _apart(0.293, 0.138), _apart(0.013, 0.0102), _apart(0.5, 0.5)
+    (('29 %', '14 %'), ('1.3 %', '1 %'), ('50 %', '50 %'))
+    """
+    found = [(percent(one, digits), percent(two, digits)) for digits in range(4)]
+    return next((pair for pair in found if pair[0] != pair[1]), found[0])
 
 
 def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exact: bool) -> str:
     if gap.high - gap.low > 1.99:
         return ""  # nothing is known
     first, second = sorted(shares, key=lambda group: -group.share)
-    told = f"With {words}: {percent(first.share, 0)} of {first.name} and {percent(second.share, 0)} of {second.name}"
+    high, low = _apart(first.share, second.share)
+    told = f"With {words}: {high} of {first.name} and {low} of {second.name}"
     ends = f"{points(gap.low)} to {points(gap.high)}"
     if exact:
         nil = ", so it may be nil" if gap.low <= 0 <= gap.high else ""
         return f"{told}, a difference of {points(gap.value)} points ({sure} {ends} for a population of which they are a random sample{nil})."
-    return f"{told}, by verdicts; the difference of these people lies between {points(gap.low)} and {points(gap.high)} points ({sure})."
+    apart = f"lies between {points(gap.low)} and {points(gap.high)} points" if points(gap.low) != points(gap.high) else f"is {points(gap.low)} points"
+    return f"{told}, by verdicts; the difference of these people {apart} ({sure})."
 
 
 def _caption(shares: list[GroupShare], gap: Gap | None, sure: str, *, exact: bool) -> str:

@@ -16,7 +16,7 @@ from budge.progress import Progress, watched
 from budge.report.answer import harmed_of, marks_of
 from budge.report.figures.strip import CATEGORIES
 from budge.report.words import count
-from budge.wording import Wording, shown
+from budge.wording import Wording
 
 if TYPE_CHECKING:
     from budge.stress import Ablation
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_POINTS", "ablated", "why"]
 
 MOST_ROWS, FALLS, NEEDS = 10, 2, 2  # rows by people, those with the largest fall of the mean, statements per row
+NOISE = 1e-12  # of sums of floats: means that differ by less are equal
 MOST_POINTS = 5_000_000  # points that a report asks about, as far as they can be foreseen
 HOW_TO = "With the model at hand it is computed: audit.to_html in the process that ran the audit, or budge report RUN --model … --data …."
 
@@ -56,9 +57,24 @@ def ablated(audit: Audit, model: str, progress: Progress | bool | None = None) -
     rows, about = _some(audit, model, judged, judged[stuck], len(chosen) + 1)
     try:
         with watched(progress, "people, each rule relaxed") as note:
-            return ablate_audit(audit, model, rows, chosen, left_out, progress=note), about
+            found = ablate_audit(audit, model, rows, chosen, left_out, progress=note)
+            return found, " ".join(text for text in (about, _anew(audit, model, rows, found)) if text)
     except BudgeError as error:
         return None, f"Which rule holds people back could not be computed: {printable(str(error))}."
+
+
+def _anew(audit: Audit, model: str, rows: npt.NDArray[np.intp], found: Ablation) -> str:
+    """Return what is to be known of people who were drawn anew: their numbers here are not those of the answer."""
+    counts = audit.rows[model].counts.take(rows)
+    stopped, weighted = counts.is_law("sequential"), counts.is_law("weighted")
+    if not (stopped | weighted).any():
+        return ""
+    why = "stopped early" if stopped.any() else "have weights"
+    many = count(int((stopped | weighted).sum()), "person", "people")
+    return (
+        f"The audit's draws {why} and cannot be compared: for {many}, {found.info['n']:,} points each were drawn anew, without the rule and with it, "
+        "so that the number without a hit here can differ from that of the answer."
+    )
 
 
 def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDArray[np.intp], sets: int) -> tuple[npt.NDArray[np.intp], str]:
@@ -81,7 +97,7 @@ def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: 
         return {"heading": "Which rule holds people back is not known here.", "missing": about, "rows": []} if about else None
     target = nouns.target(audit.info)
     rows = [{str(key): value for key, value in row.items()} for row in ablation.by_rule.astype(object).to_dict(orient="records")]
-    none, missed, sure = _without(ablation)
+    (none, missed), sure = ablation.without, bool(ablation.table["before"].notna().all())  # sure: all others are known to have a way
     falls = sorted((row for row in rows[MOST_ROWS:] if row["gain"] < 0), key=lambda row: row["gain"])[:FALLS]
     needs = {name: [need for need in ablation.needs if need.relaxation == name] for name in ablation.relaxations}
     listed = [_row(row, none + missed, needs[row["relaxation"]], nouns) for row in (*rows[:MOST_ROWS], *falls)]
@@ -91,25 +107,18 @@ def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: 
     }  # fmt: skip
 
 
-def _without(ablation: Ablation) -> tuple[int, int, bool]:
-    """Return how many people have no way, how many were drawn without a hit, and whether all others are known to have a way."""
-    first = ablation.table[ablation.table["relaxation"] == ablation.relaxations[0]]
-    zero = first["before"] == 0
-    known = first["method_before"].isin(("exact", "proved"))
-    empty = (first["method_before"] == "none") & first["status"].isin(("ok", "fixed", "empty"))  # no action at all before: ablations count them, too
-    return int((zero & known | empty).sum()), int((zero & ~known).sum()), bool(first["before"].notna().all())
-
-
 def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wording) -> dict[str, Any]:
-    before, after = round(float(row["before"]), 2), round(float(row["after"]), 2)
+    told = [need for need in needs if need.kind != "some" or need.people > 1 or need.able == 1]  # one person's values state nothing about the others
+    digits = 3 if max(row["before"], row["after"]) < 0.1 else 2
+    before, after = round(float(row["before"]), digits), round(float(row["after"]), digits)
     known = row["gain"] == row["gain"]  # else answers are missing, or nobody can be compared
     people = int(row["newly_reachable"])
     return {
         "name": _rule(row, nouns), "if": _rule(row, nouns, supposed=True), "relaxation": row["relaxation"],
         "also": "; ".join(row["also"]), "superset": row["superset"], "people": people, "seen": int(row["seen_only_after"]),
-        "width": round(100 * (people + row["seen_only_after"]) / without) if without else 0, "needs": [_need(need, nouns) for need in needs[:NEEDS]],
-        "before": f"{before:.2f}" if known else "", "after": f"{after:.2f}" if known else "–",
-        "sign": "▲" if after > before else "▼" if after < before else "=" if known else "",
+        "width": round(100 * (people + row["seen_only_after"]) / without) if without else 0, "needs": [_need(need, nouns) for need in told[:NEEDS]],
+        "before": f"{before:.{digits}f}" if known else "", "after": f"{after:.{digits}f}" if known else "–",
+        "sign": "▲" if after > before else "▼" if after < before else "" if not known else "=" if abs(row["gain"]) < NOISE else "≈",
         "move": "up" if after > before else "down" if after < before else "flat",
     }  # fmt: skip
 
@@ -123,7 +132,9 @@ def _rule(row: Mapping[str, Any], nouns: Wording, *, supposed: bool = False) -> 
     'Income may change by more in one step'
     """
     rule = nouns.feature(row["rule"])
-    told = {"constraint": "{} does not hold", "immutability": "{} may change", "direction": "{} may go both ways", "steps": "{} may change by more in one step"}
+    told = {
+        "constraint": "“{}” does not hold", "immutability": "{} may change", "direction": "{} may go both ways", "steps": "{} may change by more in one step",
+    }  # fmt: skip
     if supposed:
         told = {kind: text.replace("{} may", "{} could").replace("does not", "did not") for kind, text in told.items()}
     return told.get(row["kind"], "{}").format(rule if row["kind"] in told else row["relaxation"])
@@ -136,21 +147,28 @@ def _need(need: Need, nouns: Wording) -> str:
     if need.kind in ("higher", "lower"):
         return f"{whom} {verb} a {need.kind} {names[0]}{drawn}"
     assert need.new is not None
+    words = nouns.value
     if len(names) > 1 and set(need.new) <= {0, 1}:  # dummies: those that are on
-        to = ", ".join(name for name, value in zip(names, need.new) if value) or f"{', '.join(names)} off"
+        to = ", ".join(name for name, value in zip(names, need.new) if value) or ", ".join(f"{name} → {words(f, 0)}" for f, name in zip(need.features, names))
     else:
         old = need.old or [None] * len(names)
-        to = ", ".join(f"{name} {'' if a is None else f'{shown(a)} '}→ {shown(b)}" for name, a, b in zip(names, old, need.new))
-    return f"{whom} {verb} {to}{drawn}" if need.kind == "only" else f"{whom} have a way with {to}{drawn}"
+        to = ", ".join(f"{name} {'' if a is None else f'{words(f, a)} '}→ {words(f, b)}" for f, name, a, b in zip(need.features, names, old, need.new))
+    return f"{whom} {verb} {to}{drawn}" if need.kind == "only" else f"{whom} {'has' if need.people == 1 else 'have'} a way with {to}{drawn}"
+
+
+def _of(some: int, every: int, nouns: Wording) -> str:
+    """Return some of so many people in words."""
+    if some == every:
+        return "the only person" if every == 1 else f"all {every:,} {nouns.people(every)}"
+    return f"{some:,} of the {every:,} {nouns.people(every)}"
 
 
 def _heading(rows: Sequence[Mapping[str, Any]], none: int, missed: int, nouns: Wording, target: str, *, sure: bool) -> str:
     able, seen = (int(rows[0][name]) if rows else 0 for name in ("newly_reachable", "seen_only_after"))
     if able:
-        return f"Relaxing one rule would give a way to {able:,} of the {none:,} {nouns.people(none)} without one: {_rule(rows[0], nouns)}."
+        return f"Relaxing one rule would give a way to {_of(able, none, nouns)} without one: {_rule(rows[0], nouns)}."
     if seen:
-        whom = f"{seen:,} of the {missed:,} {nouns.people(missed)} without a hit"
-        return f"Relaxing one rule finds a way to {target} for {whom}: {_rule(rows[0], nouns)}."
+        return f"Relaxing one rule finds a way to {target} for {_of(seen, missed, nouns)} without a hit: {_rule(rows[0], nouns)}."
     if not none + missed:
         return f"Nobody here is {'' if sure else 'known to be '}without a way to {target}; rules change how wide it is."
     without = f"without {' or '.join(word for word, many in (('a way', none), ('a hit', missed)) if many)}"

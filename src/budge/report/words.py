@@ -12,7 +12,7 @@ from budge.audit.result import Audit
 from budge.interaction import InteractionModel
 from budge.wording import percent
 
-__all__ = ["GLOSSARY", "adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent"]
+__all__ = ["GLOSSARY", "adjustment", "asked", "assumptions", "count", "covers", "guarantees", "leaves_open", "measure", "percent", "whom"]
 
 #: What the words of a report mean.
 GLOSSARY = (
@@ -50,7 +50,7 @@ def asked(audit: Audit) -> list[str]:
     """Return what was asked, in plain words."""
     info, design = audit.info, audit.design
     said = [
-        f"{count(info['people'], 'person', 'people')} {'was' if info['people'] == 1 else 'were'} given, and the audit is about {_whom(audit)}. For each "
+        f"{count(info['people'], 'person', 'people')} {'was' if info['people'] == 1 else 'were'} given, and the audit is about {whom(audit)}. For each "
         f"person the question is: of all the points that they can reach under the interaction model “{info['name'] or 'unnamed'}”, for what share is it "
         f"true that the output {info['target']}? This share is the person's responsiveness, ρ.",
         "A responsiveness of 0 means that nothing a person can do leads to the target (no way at all); a responsiveness of 1 means that everything does. "
@@ -66,7 +66,7 @@ def asked(audit: Audit) -> list[str]:
     return said
 
 
-def _whom(audit: Audit) -> str:
+def whom(audit: Audit) -> str:
     """Return which of the people the audit is about."""
     population, models = audit.info["population"], audit.models
     rows = len(audit.rows[models[0]].index)
@@ -75,7 +75,7 @@ def _whom(audit: Audit) -> str:
         return "all of them"
     if population == "outside":
         who = "those who do not have the target yet"
-        return f"{who}: {rows:,} of them ({already:,} already have it)" if len(models) == 1 else who
+        return f"{who}: {rows:,} of them ({already:,} already {'has' if already == 1 else 'have'} it)" if len(models) == 1 else who
     return f"{rows:,} of them" + ("" if population.startswith(MASK) else f", chosen by “{population}”")
 
 
@@ -89,7 +89,7 @@ def _models(audit: Audit) -> str:
     """Return whom the models were asked about: only models of the same people were asked about the same points."""
     rows = [audit.rows[name] for name in audit.models]
     if all(np.array_equal(rows[0].place, other.place) for other in rows[1:]):
-        points = "draws of each person, each model until its verdict was certain" if audit.design.sequential else "points of the same people"
+        points = "draws of each person, each model until a rule had decided" if audit.design.sequential else "points of the same people"
         return f"{len(rows)} models were asked about the same {points}: {', '.join(audit.models)}."
     each = ", ".join(f"{name} about {count(len(own.index), 'person', 'people')}" for name, own in audit.rows.items())
     both = set.intersection(*(set(own.place.tolist()) for own in rows))
@@ -120,8 +120,8 @@ def measure(audit: Audit, im: InteractionModel | None) -> list[str]:
         if im.effects:
             acted = ", ".join(dict.fromkeys(e.feature for e in im.effects))
             said.append(
-                f"After the action, chance acts on {acted}, as listed above under effects. ρ is the probability of the target over the action and "
-                "over chance; no outcome of chance is rejected."
+                f"After the action, chance acts on {acted}, as listed in the appendix under effects of chance. ρ is the probability of the target over the "
+                "action and over chance; no outcome of chance is rejected."
             )
     said.append("To stay as one is counts as a reachable point where the interaction model allows it, and only there.")
     if audit.info["design"].get("proposal"):
@@ -190,7 +190,7 @@ def _law(name: str, many: int, audit: Audit) -> str:
     if name == "sequential":
         rule = f" The rule stops at the level {design.level:.3g}, so that its verdicts survive the adjustment for many people."
         held = " This holds wherever the test stopped." + ("" if design.level == design.alpha else rule)
-        return f"Sequential ({whom}): points were drawn until the verdict was certain, at most {design.draws:,}. {errors}{held}"
+        return f"Sequential ({whom}): points were drawn until a rule had decided for or against the claim, at most {design.draws:,}. {errors}{held}"
     if name == "weighted":
         return f"Weighted ({whom}): {design.draws:,} points were drawn per person from another distribution and weighted back. {errors}"
     return f"Sampled ({whom}): {design.draws:,} points were drawn independently per person ({design.why_n}). {errors}"
@@ -236,5 +236,6 @@ def assumptions(audit: Audit) -> list[str]:
     elif design["on_invalid"] == "keep":
         said.append("people who break the interaction model before they move were kept, and move from where they stand")
     if audit.info.get("twins"):
-        said.append(f"{audit.info['twins']:,} people stand exactly as another does and share that person's draws; bounds on shares account for it")
+        stand = "person stands exactly as another does and shares" if audit.info["twins"] == 1 else "people stand exactly as another does and share"
+        said.append(f"{audit.info['twins']:,} {stand} that person's draws; bounds on shares account for it")
     return said

@@ -9,7 +9,6 @@ from budge.spec.findings import CheckReport
 from budge.spec.reading import features_from, model_from, parse, read_model
 from budge.spec.schema import json_schema
 from budge.spec.suggest import Suggestion, suggest
-from budge.spec.tables import read_table
 from budge.spec.writing import to_text, write_model
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "model_from",
     "parse",
     "read_model",
-    "read_table",
     "suggest",
     "to_text",
     "write_model",

@@ -18,7 +18,8 @@ def ending(path: Path) -> str:
     """The format that a file's name tells: yaml, json or toml."""
     found = ENDINGS.get(path.suffix.lower())
     if found is None:
-        raise SpecError("a spec file ends in .yaml, .yml, .json or .toml", where=path.name, got=path.suffix or path.name)
+        remedy = "give the spec before the data" if path.suffix.lower() in (".csv", ".parquet", ".feather", ".xlsx", ".jsonl") else ""
+        raise SpecError("a spec file ends in .yaml, .yml, .json or .toml", where=path.name, got=path.suffix or path.name, remedy=remedy)
     return found
 
 

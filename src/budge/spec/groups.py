@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Finding", "find_groups"]
+__all__ = ["MOST_PAIRED", "Finding", "find_groups"]
 
+MOST_PAIRED = 200  #: columns of zeros and ones of which any neighbours or pairs may be a group; among more, names that begin alike
+_MOST_CUTS = 20  # of one name
 _CUT = re.compile(r"[_=.:\-/ <>≤≥]+")
 
 
@@ -75,14 +78,15 @@ def _candidates(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Groups worth a look: names with one beginning (the longest groups first), runs of neighbours, pairs."""
     begun: dict[str, list[str]] = {}
     for name in names:
-        for cut in _CUT.finditer(name):
-            if cut.start():
-                begun.setdefault(name[: cut.start()], []).append(name)
+        for head in _heads(name):
+            begun.setdefault(head, []).append(name)
     seen: set[tuple[str, ...]] = set()
     for group in sorted((tuple(g) for g in begun.values() if len(g) > 1), key=len, reverse=True):
         if group not in seen:
             seen.add(group)
             yield group
+    if len(names) > MOST_PAIRED:
+        return
     for i in range(len(names)):
         for j in range(min(i + 30, len(names)), i + 1, -1):
             yield tuple(names[i:j])
@@ -91,9 +95,13 @@ def _candidates(names: Sequence[str]) -> Iterator[tuple[str, ...]]:
             yield (a, b)
 
 
+def _heads(name: str) -> list[str]:
+    """Return what a name may begin with, up to each of its first signs that separate words."""
+    return [name[: cut.start()] for cut in islice(_CUT.finditer(name), _MOST_CUTS) if cut.start()]
+
+
 def _shared_prefix(group: Sequence[str]) -> bool:
-    heads = [{name[: cut.start()] for cut in _CUT.finditer(name) if cut.start()} for name in group]
-    return bool(set.intersection(*heads))
+    return bool(set.intersection(*(set(_heads(name)) for name in group)))
 
 
 def _group(

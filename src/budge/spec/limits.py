@@ -8,10 +8,11 @@ from typing import Any
 from budge.errors import Problem
 from budge.expressions.grammar import MAX_DEPTH
 from budge.expressions.tokens import MAX_LENGTH
+from budge.parts import PART_CONDITIONS, PART_NAMES, PART_RULES, PART_SHARED
 
 __all__ = [
     "CONSTRAINTS", "DEEPEST", "DIGITS", "EFFECTS", "EXPRESSIONS", "EXPRESSION_DEPTH", "EXPRESSION_LENGTH", "FEATURES", "GROUP", "LEVELS",
-    "LONGEST_NAME", "ROWS", "SPEC_BYTES", "YAML_BYTES", "count_problems",
+    "LONGEST_NAME", "PART_CONDITIONS", "PART_NAMES", "PART_RULES", "PART_SHARED", "ROWS", "SPEC_BYTES", "YAML_BYTES", "count_problems",
 ]  # fmt: skip
 
 SPEC_BYTES = 1_000_000  #: bytes of a spec file in JSON or TOML
@@ -20,7 +21,6 @@ DEEPEST = 32  #: levels of nesting; a spec needs six
 LONGEST_NAME = 1000  #: characters of a name; YAML itself stops at 1024
 DIGITS = 400  #: of a whole number
 FEATURES = 10_000  #: features of a spec
-COLUMNS = 20_000  #: columns of a CSV file
 LEVELS = 10_000  #: levels of a category, or values of a distribution
 CONSTRAINTS = 2000  #: constraints of a spec
 GROUP = 2000  #: features that one constraint names

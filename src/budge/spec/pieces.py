@@ -28,7 +28,7 @@ from budge.spec.structure import mapping_of, shape_problems, unknown_key
 __all__ = ["TOP", "VERSION", "Pieces"]
 
 VERSION = 1
-TOP = ("budge", "name", "measure", "features", "constraints", "latent", "effects")
+TOP = ("budge", "name", "draft", "measure", "features", "constraints", "latent", "effects")
 
 
 @dataclass
@@ -45,12 +45,12 @@ class Pieces:
         self.effects: dict[int, Effect] = {}
         self.broken: set[str] = set()  # features that stand in for what could not be read
         self.latent_broken = False
-        self.name, self.measure = "", "configuration"
+        self.name, self.measure, self.draft = "", "configuration", False
 
     def model(self) -> InteractionModel:
         """The model of the pieces; raises what is wrong with their meaning."""
         return InteractionModel(
-            self.features, self.constraints.values(), self.effects.values(), self.latent, name=self.name, measure=self.measure  # type: ignore[arg-type]
+            self.features, self.constraints.values(), self.effects.values(), self.latent, name=self.name, measure=self.measure, draft=self.draft  # type: ignore[arg-type]
         )  # fmt: skip
 
     def read(self, tree: dict[Any, Any]) -> None:
@@ -71,6 +71,10 @@ class Pieces:
                 self.found.append(Problem(key, "must be a text", value, "put it in quotes"))
             elif value is not None:
                 setattr(self, key, value)
+        if tree.get("draft") is not None:
+            if not isinstance(tree["draft"], bool):
+                self.found.append(Problem("draft", "must be true or false", tree["draft"]))
+            self.draft = tree["draft"] is True
         if self.measure not in ("configuration", "volume"):
             hint = nearest(self.measure, ("configuration", "volume"))
             self.found.append(Problem("measure", "must be configuration or volume", self.measure, hint))

@@ -10,18 +10,64 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from budge.expressions import quote
 from budge.expressions.tolerance import equal
 from budge.spec.groups import Finding
 
-__all__ = ["find_implications", "find_linear"]
+__all__ = ["find_dependencies", "find_implications", "find_linear"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 BY_CHANCE = 1e-6  #: an implication is listed if independent columns would show it less often than this
-MOST_IMPLICATIONS = 40
+MOST_IMPLICATIONS = 10
+MOST_VALUES = 100  # of a column that may determine others: each becomes a row of a constraint
+MOST_FACTS = 500  # conditions that are compared with each other
 MOST_ROWS = 20_000  # rows on which relations are looked for; all rows are asked before one is listed
+
+
+def find_dependencies(columns: Mapping[str, Any]) -> list[Finding]:
+    """Return groups of columns one of which determines the others in every row: they can only change together, to values that occur.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> school = ["none", "school", "college", "school"] * 10
+    >>> years = [0, 9, 13, 9] * 10
+    >>> find_dependencies({"school": pd.Series(school), "years": pd.Series(years)})[0].spec
+    {'reachability': {'features': ['school', 'years'], 'values': [['none', 0], ['school', 9], ['college', 13]]}}
+    """
+    coded = {}
+    for name, column in columns.items():
+        codes, levels = column.factorize()
+        if 3 <= len(levels) <= MOST_VALUES and not (codes < 0).any():
+            coded[name] = codes, len(levels), math.log(float((np.bincount(codes) / len(codes)) @ (np.bincount(codes) / len(codes))))
+    groups: list[list[str]] = []
+    for name, (codes, many, _) in sorted(coded.items(), key=lambda item: -item[1][1]):  # the finest first
+        ruled = [
+            other for other, (own, levels, alike) in coded.items()
+            if other != name and (len(codes) - many) * alike < math.log(BY_CHANCE) and _determines(codes, own, levels, many)
+        ]  # fmt: skip
+        if ruled and not any({name, *ruled} <= set(group) for group in groups):
+            groups.append([name, *ruled])
+    found = []
+    for group in groups:
+        names = [name for name in columns if name in group]
+        rows = pd.DataFrame({name: columns[name] for name in names}).drop_duplicates()
+        values = [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows.itertuples(index=False, name=None)]
+        number = len(next(iter(columns.values())))
+        remark = f"{group[0]} determines {', '.join(n for n in names if n != group[0])}: they change together"
+        found.append(Finding("reachability", {"reachability": {"features": names, "values": values}}, number, number, remark, encoding=True))
+    return found
+
+
+def _determines(codes: npt.NDArray[np.int64], other: npt.NDArray[np.int64], levels: int, many: int) -> bool:
+    for some in (slice(1000), slice(None)):  # most pairs are told apart by few rows
+        pairs = np.bincount(codes[some] * levels + other[some])
+        if (pairs > 0).sum() > len(np.unique(codes[some])):
+            return False
+    return levels <= many
 
 
 def find_implications(
@@ -30,7 +76,7 @@ def find_implications(
     """Conditions that bring another with them in every row, and how many more there are.
 
     First the flag of an empty count (``none == 1`` where ``count == 0``), then dummies and levels among each other.
-    Columns in one of the `groups` are not compared with each other.
+    Columns in one of the `groups` are not compared with each other. Columns with missing values are left out: no condition on them holds in every row.
 
     Examples
     --------
@@ -40,11 +86,15 @@ def find_implications(
     >>> [(f.spec["if_then"]["if"], f.spec["if_then"]["then"], f.support) for f in found]
     [('none == 1', 'count == 0', 10), ('none == 0', 'count >= 1', 30)]
     """
+    dummies, counts = ({name: values for name, values in some.items() if not np.isnan(values).any()} for some in (dummies, counts))
+    categories = {name: column for name, column in categories.items() if not column.isna().any()}
     flags = list(_flags(dummies, counts))
     facts = [_Fact(name, f"{quote(name)} == 1", f"{quote(name)} == 0", values == 1) for name, values in dummies.items()]
     for name, column in categories.items():
-        for level in column.dropna().unique():
+        for level in column.unique():
             word = repr(level.item() if isinstance(level, np.generic) else level)
+            if len(facts) == MOST_FACTS:
+                break
             facts.append(
                 _Fact(name, f"{quote(name)} == {word}", f"{quote(name)} != {word}", np.asarray(column == level, dtype=bool))
             )
@@ -65,14 +115,13 @@ class _Fact:
 def _flags(dummies: Mapping[str, FloatArray], counts: Mapping[str, FloatArray]) -> Iterator[Finding]:
     for flag, on in dummies.items():
         for name, count in counts.items():
-            use = ~(np.isnan(on) | np.isnan(count))
-            if not use.any() or np.nanmin(count) != 0:
+            if not len(count) or count.min() != 0:
                 continue
-            zero, up, n = count[use] == 0, on[use] == 1, int(use.sum())
+            zero, up, n = count == 0, on == 1, len(count)
             p, q = float(up.mean()), float(zero.mean())
             for value, same, agree in ((1, up == zero, p * q + (1 - p) * (1 - q)), (0, up != zero, p * (1 - q) + q * (1 - p))):
                 if same.all() and 0 < p < 1 and n * math.log(agree) < math.log(BY_CHANCE):
-                    whole = bool((count[use] == np.round(count[use])).all())
+                    whole = bool((count == np.round(count)).all())
                     none = {"if": f"{quote(flag)} == {value}", "then": f"{quote(name)} == 0"}
                     some = {
                         "if": f"{quote(flag)} == {1 - value}",

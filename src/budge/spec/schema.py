@@ -25,7 +25,7 @@ def json_schema() -> dict[str, Any]:
     Examples
     --------
     >>> sorted(json_schema()["properties"])
-    ['budge', 'constraints', 'effects', 'features', 'latent', 'measure', 'name']
+    ['budge', 'constraints', 'draft', 'effects', 'features', 'latent', 'measure', 'name']
     """
     kinds = spec_kinds()
     feature = _of(feature_shape())
@@ -50,6 +50,7 @@ def json_schema() -> dict[str, Any]:
         "properties": {
             "budge": {"const": 1, "description": "The version of the format."},
             "name": {"type": ["string", "null"]},
+            "draft": {"type": ["boolean", "null"], "description": "Whether nobody has confirmed it yet."},
             "measure": {"enum": ["configuration", "volume", None]},
             "features": {
                 "type": "object",

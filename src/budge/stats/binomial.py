@@ -80,7 +80,7 @@ class TestResult(Record):
             shown = f"{int(np.sum(self.rejected))} of {np.size(self.p_value)}"
             return f"{shown} shown to be {self.claim} {self.threshold} at alpha {self.alpha:g}"
         sign, side = ("<", "at most") if self.claim == "below" else (">", "at least")
-        found = f"inconclusive, rho {sign} {self.threshold:g} is not shown"
+        found = f"inconclusive, ρ {sign} {self.threshold:g} is not shown"
         if self.rejected:
             found = f"responsiveness is {self.claim} {self.threshold:g}"
         tail = f"(p = {self.p_value:.3g}; at {percent(1 - self.alpha)} it is {side} {self.bound:.4g})"

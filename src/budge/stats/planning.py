@@ -132,10 +132,10 @@ class PowerPlan(Record):
 
     def __str__(self) -> str:
         sign = "<" if self.claim == "below" else ">"
-        dips = "" if self.first == self.stable else f"; some larger n have less power, every n from {self.stable} on has it"
+        dips = "" if self.first == self.stable else f"; some larger n have less power, every n from {self.stable:,} on has it"
         return (
-            f"{self.first} draws show rho {sign} {self.threshold:g} with probability at least {percent(self.power)} "
-            f"if rho is {self.rate:g}, at alpha {self.alpha:g}{dips}"
+            f"{self.first:,} draws show ρ {sign} {self.threshold:g} with probability at least {percent(self.power)} "
+            f"if ρ is {self.rate:g}, at alpha {self.alpha:g}{dips}"
         )
 
     def plot(self) -> Figure:
@@ -264,8 +264,8 @@ class Margin(Record):
         return self.margin
 
     def __str__(self) -> str:
-        shown = f"rho {self.claim} {self.threshold:g} is shown with probability {percent(self.power)} if rho is {self.rate:.4g}"
-        return f"{self.n} draws detect a margin of {self.margin:.4g}: {shown}"
+        shown = f"ρ {self.claim} {self.threshold:g} is shown with probability {percent(self.power)} if ρ is {self.rate:.4g}"
+        return f"{self.n:,} draws detect a margin of {self.margin:.4g}: {shown}"
 
 
 def detectable_margin(
@@ -276,7 +276,7 @@ def detectable_margin(
     Examples
     --------
     >>> print(detectable_margin(85, threshold=0.4))
-    85 draws detect a margin of 0.1654: rho below 0.4 is shown with probability 95 % if rho is 0.2346
+    85 draws detect a margin of 0.1654: ρ below 0.4 is shown with probability 95 % if ρ is 0.2346
     """
     (tau, level, side), target = asked(threshold, alpha, claim), fraction(power, "power")
     size = check_n(n, threshold=tau, alpha=level, claim=side)
@@ -333,8 +333,8 @@ class PowerCurve(Record):
 
     def _caption(self) -> str:
         sign = "<" if self.plan.claim == "below" else ">"
-        test = f"rho {sign} {self.plan.threshold:g} if rho is {self.plan.rate:g}, alpha {self.plan.alpha:g}"
-        return f"{test}: first {self.plan.first}, stable {self.plan.stable}"
+        test = f"ρ {sign} {self.plan.threshold:g} if ρ is {self.plan.rate:g}, alpha {self.plan.alpha:g}"
+        return f"{test}: first {self.plan.first:,}, stable {self.plan.stable:,}"
 
     def __str__(self) -> str:
         return f"{self._caption()}\n{self.text()}"

@@ -36,7 +36,7 @@ class Performance(Record):
 
     def __str__(self) -> str:
         calls = f"{self.expected_calls:.1f} calls on average (at most {self.max_n})"
-        return f"if rho is {self.rate:g}: claim made with probability {self.claimed:.4g}, {calls}"
+        return f"if ρ is {self.rate:g}: claim made with probability {self.claimed:.4g}, {calls}"
 
 
 class _Runs(NamedTuple):
@@ -138,7 +138,7 @@ class StoppingRule(Record):
 
     def __str__(self) -> str:
         sign = "<" if self.claim == "below" else ">"
-        claim = f"rho {sign} {self.threshold:g} is shown at alpha {self.alpha:g}"
+        claim = f"ρ {sign} {self.threshold:g} is shown at alpha {self.alpha:g}"
         return f"{self.kind}: look after every draw, stop when {claim} or out of reach, at most {self.max_n} draws"
 
 

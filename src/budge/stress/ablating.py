@@ -286,7 +286,7 @@ def _one(about: Asked, im: InteractionModel, r: Relaxation) -> tuple[pd.DataFram
     columns: dict[str, Any] = {
         "relaxation": np.full(len(people), r.name, dtype=object), "status": words, "method_before": "paired", "method_after": "sample",
         "before": nothing.copy(), "after": rate, "delta": nothing.copy(), "low": nothing.copy(), "high": nothing.copy(),
-        "newly_reachable": np.zeros(len(people), bool), "seen_only_after": enough & (after[:, 1] > 0) & (before[:, 1] == 0),
+        "way_before": before[:, 1] > 0, "newly_reachable": np.zeros(len(people), bool), "seen_only_after": enough & (after[:, 1] > 0) & (before[:, 1] == 0),
         "size_ratio": np.where(enough, after[:, 0] / np.maximum(accepted, 1), np.nan), "accepted": accepted,
         "exactness": np.where(enough, np.where(rough, "approximate", "guaranteed"), ""),
     }  # fmt: skip

@@ -35,10 +35,10 @@ class Ablation(Stressed):
     """What each relaxation does to responsiveness.
 
     `table` has one row per person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where both are
-    known), `newly_reachable` (known to have had no way at all, and a hit was found), `seen_only_after` (the original was drawn without a hit: a hit
-    was found only in the relaxed set, which may be chance), and how many times larger the relaxed set is, where both are counted. `ranking` has one
-    row per relaxation, the largest mean gain first; `by_rule` states one rule once. `needs` holds what new ways need. Intervals hold one by one with
-    probability 1 - alpha; `delta` may be negative, for more actions can dilute.
+    known), `way_before` (a hit or a proof shows a way in the original), `newly_reachable` (known to have had no way at all, and a hit was found),
+    `seen_only_after` (the original was drawn without a hit: a hit was found only in the relaxed set, which may be chance), and how many times larger
+    the relaxed set is, where both are counted. `ranking` has one row per relaxation, the largest mean gain first; `by_rule` states one rule once.
+    `needs` holds what new ways need. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more actions can dilute.
     """
 
     shown: ClassVar[str] = "ranking"
@@ -54,6 +54,14 @@ class Ablation(Stressed):
     def relaxations(self) -> tuple[str, ...]:
         """Names of the relaxations, the largest mean gain first."""
         return tuple(self.ranking["relaxation"])
+
+    @property
+    def without(self) -> tuple[int, int]:
+        """How many people have no way at all before anything is relaxed, and how many were drawn without a hit."""
+        first = self.of(self.relaxations[0]) if len(self.ranking) else self.table
+        zero, known = (first["before"] == 0) & ~first["way_before"].astype(bool), first["method_before"].isin(("exact", "proved"))
+        unmoved = (first["method_before"] == "none") & first["status"].isin(("ok", "fixed", "empty"))  # no action at all
+        return int((zero & known | unmoved).sum()), int((zero & ~known).sum())
 
     def of(self, relaxation: str) -> pd.DataFrame:
         """Return the rows of one relaxation."""
@@ -185,7 +193,8 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...], freed: 
     old = found.counts[0].take(people)
     was = claims_at(old, design, design.alpha)
     no_way = (was.extreme == "none") | (old.status == STATUSES.index("empty"))
-    missed = ~no_way & old.is_law("sample") & (old.hits == 0) & (True if seen is None else ~seen.way[people])
+    way = old.way | (False if seen is None else seen.way[people])
+    missed = ~no_way & old.is_law("sample") & ~way
     made = Compared(counts=list(found.counts), asked=found.asked)
     for s, r in enumerate(chosen, start=1):
         new = found.counts[s].take(people)
@@ -195,7 +204,7 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...], freed: 
         columns = {
             "relaxation": np.full(len(people), r.name, dtype=object), "status": new.words("status"), "method_before": old.words("law"),
             "method_after": new.words("law"), "before": was.rho, "after": now.rho, "delta": now.rho - was.rho, "low": low, "high": high,
-            "newly_reachable": no_way & hit, "seen_only_after": missed & hit,
+            "way_before": way, "newly_reachable": no_way & hit, "seen_only_after": missed & hit,
             "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
         comparable = ~np.isnan(low)

@@ -57,7 +57,8 @@ class Selection:
         models = "1 model" if len(self.table) == 1 else f"{len(self.table):,} models"
         lines = [f"{models}; target: the output {info['target']}; {int(self.table['front'].sum())} on the Pareto front."]
         if self.chosen is None:
-            lines.append(f"No model is shown to keep the share of people with {what} within {limit}; more draws may show it for one.")
+            more = "; more draws may show it for one" if (self.table["gaming"] <= info["limit"]).any() else ""
+            lines.append(f"No model is shown to keep the share of people with {what} within {limit}{more}.")
         else:
             row = self.table.set_index("model").loc[self.chosen]
             best = self.table["accuracy"].max()

@@ -61,17 +61,13 @@ class Sensitivity(Stressed):
     @property
     def by_member(self) -> pd.DataFrame:
         """One row a member: mean ρ and the number of each verdict."""
+        seen = set(self.table["verdict"])
+        shown = [v for v in JUDGED if v in ("below", "above", "inconclusive") or v in seen]
         rows = []
         for name in self.members:
             part = self.of(name)
             counts = part["verdict"].value_counts()
-            rows.append(
-                {
-                    "member": name,
-                    "mean_rho": _mean(part),
-                    **{v: int(counts.get(v, 0)) for v in JUDGED if v in ("below", "above", "inconclusive") or v in counts},
-                }
-            )
+            rows.append({"member": name, "mean_rho": _mean(part), **{v: int(counts.get(v, 0)) for v in shown}})
         return pd.DataFrame(rows)
 
     def of(self, member: str) -> pd.DataFrame:
@@ -157,7 +153,7 @@ class Sensitivity(Stressed):
         wide = self.tornado()
         if len(wide) and np.isfinite(wide["high"][0]):
             lines.append(
-                f"Mean responsiveness moves most with {wide['what'][0]}: from {wide['low'][0]:.4g} to {wide['high'][0]:.4g}."
+                f"Mean responsiveness moves most with “{wide['what'][0]}”: from {wide['low'][0]:.3g} to {wide['high'][0]:.3g}."
             )
         lines.append("These claims cover the members evaluated, nothing between them.")
         return in_lines([*lines, *notes_of(self.info)])

@@ -33,7 +33,7 @@ def assert_audit(audit: Audit, fail_if: str, *, show: int = 5, model: str | None
     >>> assert_audit(result, "share(verdict == 'below') > 0.05")
     Traceback (most recent call last):
     ...
-    AssertionError: FAILED: fail if share(verdict == 'below') > 0.05 (1.0 > 0.05)
+    AssertionError: FAILED: fail if share(verdict == 'below') > 0.05 (1 > 0.05)
     ...
     """
     from budge.audit.gate import gate

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 import secrets
-import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from budge.audit.result import Audit
 from budge.errors import BudgeError, InputError, MissingDependencyError, nearest
-from budge.web.everyone import models_record, runs_record, strip_record
+from budge.web.everyone import groups_record, runs_record, strip_record
 from budge.web.guard import Guard
 from budge.web.people import Wish
 from budge.web.question import Question, make_question
@@ -79,8 +77,7 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         async def handle(request: Request) -> Response:
             try:
                 record = await _body(request)
-                found = await asyncio.get_running_loop().run_in_executor(worker if asks else None, work, _session(sessions, record), record)
-                return found if isinstance(found, Response) else answer(found)
+                return answer(await asyncio.get_running_loop().run_in_executor(worker if asks else None, work, _session(sessions, record), record))
             except BudgeError as error:
                 return answer(error_record(error), 400)
             except SupersededError:
@@ -101,24 +98,17 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         except BudgeError as error:
             return answer(error_record(error), 400)
         stop = session.enter(str(record.get("window", ""))[:64])
-        who, pin, whole, pick = (record.get(name) for name in ("who", "pin", "whole", "pick"))
 
         def answer_to(tell: Tell) -> None:
-            session.look(state, who, model=model, pin=pin, whole=whole, pick=bool(pick), stop=stop, tell=tell)
+            session.look(state, record.get("who"), model=model, pin=record.get("pin"), whole=record.get("whole"), stop=stop, tell=tell)
 
         return StreamingResponse(_lines(answer_to, stop, worker), media_type="application/x-ndjson")
-
-    def report(session: Session, record: dict[str, Any]) -> Response:
-        return Response(_report(*session.report(session.specs.state(record.get("state")))), media_type="text/html; charset=utf-8")
-
-    def start(session: Session, record: dict[str, Any]) -> dict[str, Any]:
-        return {**session.start(), "run": sessions.index(session), "runs": [_run(own, i) for i, own in enumerate(sessions)]}
 
     def state_of(session: Session, record: dict[str, Any]) -> Any:
         return session.specs.state(record.get("state"))
 
     routes = {
-        "start": route(start, asks=True),
+        "start": route(lambda s, r: s.start() | {"run": sessions.index(s), "runs": [_run(own, i) for i, own in enumerate(sessions)]}, asks=True),
         "people": route(lambda s, r: s.people(state_of(s, r), Wish.read(r))),
         "points": route(lambda s, r: s.points(state_of(s, r), r), asks=True),
         "try": route(lambda s, r: s.attempt(state_of(s, r), r), asks=True),
@@ -127,14 +117,14 @@ def make_app(model: Any, X: Any = None, im: Any = None, *, target: Any = None, t
         "spec/check": route(lambda s, r: s.specs.check(_text(r), str(r.get("kind", "yaml")), deep=bool(r.get("deep")))),
         "spec/apply": route(lambda s, r: s.specs.apply(_text(r), str(r.get("kind", "yaml")))),
         "runs": route(lambda s, r: _compared(sessions, s, r)),
-        "report": route(report, asks=True),
+        "report": route(lambda s, r: {"text": s.report(state_of(s, r))}, asks=True),
         "figure": route(_figure, asks=True),
         "look": look,
     }
     app = Starlette(
         routes=[
-            Route("/", _asset("page.html"), methods=["GET"]),
-            Route("/assets/{name}", _assets, methods=["GET"]),
+            Route("/", _asset, methods=["GET"]),
+            Route("/assets/{name}", _asset, methods=["GET"]),
             *(Route(f"/api/{path}", handler, methods=["POST"]) for path, handler in routes.items()),
         ],
         exception_handlers={404: _missing, 405: _missing},
@@ -199,13 +189,6 @@ async def _lines(answer_to: Callable[[Tell], None], stop: threading.Event, worke
         stop.set()
 
 
-def _report(found: Audit, title: str) -> str:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "report.html"
-        found.to_html(path, title=title)
-        return path.read_text(encoding="utf-8")
-
-
 def _session(sessions: Sequence[Session], record: dict[str, Any], key: str = "run") -> Session:
     run = record.get(key, 0)
     if not isinstance(run, int) or isinstance(run, bool) or not 0 <= run < len(sessions):
@@ -224,8 +207,8 @@ def _named(session: Session, record: dict[str, Any]) -> Session:
 def _run(session: Session, place: int) -> dict[str, Any]:
     """Return what the choice of runs shows of one."""
     q = session.question
-    when = str(q.saved.info["when"])[:16].replace("T", " ") if q.saved is not None else ""
-    return {"id": place, "title": q.title or "run", "when": when, "models": list(q.models), "live": q.live, "saved": q.saved is not None}
+    when = f" · {str(q.saved.info['when'])[:16].replace('T', ' ')}" if q.saved is not None else ""
+    return {"id": place, "title": f"{q.title or 'run'}{when}", "models": list(q.models), "saved": q.saved is not None}
 
 
 def _compared(sessions: Sequence[Session], session: Session, record: dict[str, Any]) -> dict[str, Any]:
@@ -237,35 +220,28 @@ def _compared(sessions: Sequence[Session], session: Session, record: dict[str, A
 
 
 def _figure(session: Session, record: dict[str, Any]) -> dict[str, Any]:
-    """Return a figure of the library as SVG (the parts of a model, verdicts by group, everyone as marks), or models side by side."""
+    """Return a figure of the library (the parts of a model, everyone as marks, groups), or models side by side."""
     from budge.report import figures
+    from budge.report.compared import compared
 
     state, name, model = session.specs.state(record.get("state")), record.get("figure"), session.named(record.get("model"))
     if name == "partition":
         return {"svg": figures.partition(session.specs.model(state)).svg()}
-    if name == "verdicts":
-        return {"svg": figures.verdicts(session.whole(state), by=str(record.get("by")), model=model).svg()}
+    if name == "groups":
+        return groups_record(session.whole(state), record.get("by"), model, session.question.wording)
     if name == "strip":
         return strip_record(session.whole(state), model, session.question.wording)
     if name == "models":
-        return models_record(session.whole(state), session.question.wording)
-    raise InputError("there is no such figure", where="figure", got=name, remedy=nearest(str(name), ("partition", "verdicts", "strip", "models")))
+        return compared(session.whole(state), session.question.wording) or {}
+    raise InputError("there is no such figure", where="figure", got=name, remedy=nearest(str(name), ("partition", "groups", "strip", "models")))
 
 
-def _asset(name: str) -> Callable[[Any], Any]:
-    async def handle(request: Any) -> Any:
-        return _file(name)
-
-    return handle
-
-
-async def _assets(request: Any) -> Any:
-    return _file(request.path_params["name"])
-
-
-def _file(name: str) -> Any:
+async def _asset(request: Any) -> Any:
+    """Return a file of the page, or of the report, whose look it shares; the page itself unless one is named."""
+    from starlette.exceptions import HTTPException
     from starlette.responses import Response
 
+    name = request.path_params.get("name", "page.html")
     kind = KINDS.get(Path(name).suffix)
     if name == "figures.css":
         from budge.report.figures.colours import figure_style
@@ -274,7 +250,7 @@ def _file(name: str) -> Any:
     for room in ("budge.web", "budge.report"):
         if kind is not None and name in {entry.name for entry in files(room).joinpath("assets").iterdir()}:
             return Response(files(room).joinpath("assets", name).read_bytes(), media_type=kind)
-    return Response(as_json({"error": "Missing", "problems": [{"what": "there is no such page", "where": name}]}), 404, media_type="application/json")
+    raise HTTPException(404)
 
 
 async def _missing(request: Any, error: Any) -> Any:

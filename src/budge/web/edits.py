@@ -23,7 +23,8 @@ from budge.wording import Wording
 
 __all__ = ["Edits", "Rule", "controls", "model_key", "rules_of"]
 
-FIELDS = ("actionable", "direction", "max_increase", "max_decrease", "bounds")
+NUMBERS = ("max_increase", "max_decrease", "low", "high")
+FIELDS = ("actionable", "direction", *NUMBERS)
 MOST_OFF = 1000
 STEPS = {"max_increase": None, "max_decrease": None}
 
@@ -67,7 +68,7 @@ def rules_of(im: InteractionModel, nouns: Wording | None = None) -> list[Rule]:
         if f.direction is not None:
             stays = {"increase": "stays once it is there", "decrease": "does not come back once it is gone"}[f.direction]
             found.append(Rule(f"d{j}", f"{name} {stays if f.type == 'binary' else f'can only {_way(f.direction)}'}", ""))
-        limits = [f"{verb} by at most {most:g}" for verb, most in (("grows", f.max_increase), ("falls", f.max_decrease)) if most is not None]
+        limits = [f"{verb} by at most {most:,.15g}" for verb, most in (("grows", f.max_increase), ("falls", f.max_decrease)) if most is not None]
         if limits:
             found.append(Rule(f"s{j}", f"{name} {' and '.join(limits)}", ""))
     return sorted(found, key=lambda rule: rule.coding)
@@ -123,6 +124,9 @@ class Edits:
         limits = {**({"direction": None} if f"d{j}" in self.off else {}), **(STEPS if f"s{j}" in self.off else {}), **self.features.get(f.name, {})}
         if limits and f.type == "fixed":
             raise InputError("a column of type fixed does not move", where=f"features.{f.name}", remedy="declare its type in the spec")
+        low, high = (limits.pop(name, end) for name, end in _ends(f).items())
+        if {"low": low, "high": high} != _ends(f):
+            limits["bounds"] = None if low is None and high is None else (-math.inf if low is None else low, math.inf if high is None else high)
         return replace(f, **limits) if limits else f
 
     def describe(self, im: InteractionModel) -> list[str]:
@@ -137,13 +141,19 @@ class Edits:
         """
         said = [f"{rule.title!r} off" for rule in rules_of(im) if rule.id in self.off]
         for name, limits in self.features.items():
-            changed = [(key, getattr(im.by_name[name], key), value) for key, value in limits.items()]
+            f = im.by_name[name]
+            changed = [(key, _ends(f)[key] if key in _ends(f) else getattr(f, key), value) for key, value in limits.items()]
             said += [f"{name!r}: {key} {_word(old)} → {_word(new)}" for key, old, new in changed if old != new]
         return said
 
 
+def _ends(f: Feature) -> dict[str, float | None]:
+    """Return the bounds of a feature by name; None where there is none."""
+    return {name: end if math.isfinite(end) else None for name, end in zip(("low", "high"), f.bounds or (math.inf, math.inf))}
+
+
 def _word(limit: Any) -> str:
-    return "none" if limit is None else f"{limit[0]:g} to {limit[1]:g}" if isinstance(limit, tuple) else f"{limit:g}" if _number(limit) else str(limit)
+    return "none" if limit is None else f"{limit:g}" if _number(limit) else str(limit)
 
 
 def _ids(given: Any) -> tuple[str, ...]:
@@ -165,12 +175,10 @@ def _limits(given: Any) -> dict[str, dict[str, Any]]:
         for key, value in limits.items():
             if key not in FIELDS:
                 found.append(Problem(f"features.{name}.{key}", "cannot be edited here", value, nearest(key, FIELDS)))
-            elif key in ("max_increase", "max_decrease") and not (value is None or _number(value)):
-                found.append(Problem(f"features.{name}.{key}", "a step limit is a number", value))
-            elif key == "bounds" and not (value is None or (isinstance(value, list) and len(value) == 2 and all(map(_number, value)))):
-                found.append(Problem(f"features.{name}.bounds", "bounds are two numbers", value))
+            elif key in NUMBERS and not (value is None or _number(value)):
+                found.append(Problem(f"features.{name}.{key}", "a limit is a number", value))
             else:
-                read.setdefault(str(name), {})[key] = tuple(value) if key == "bounds" and value is not None else value
+                read.setdefault(str(name), {})[key] = value
     InputError.raise_if(found)
     return read
 
@@ -192,16 +200,10 @@ def controls(im: InteractionModel, nouns: Wording) -> dict[str, Any]:
         "features": [
             {
                 "name": f.name, "label": nouns.feature(f.name), "actionable": f.actionable, "direction": f.direction, "max_increase": f.max_increase,
-                "max_decrease": f.max_decrease, "bounds": None if f.bounds is None else [_end(b) for b in f.bounds], "ranked": f.numeric or f.ordered,
-                "steps": f.type in ("integer", "real"),
+                "max_decrease": f.max_decrease, **_ends(f), "ranked": f.numeric or f.ordered, "steps": f.type in ("integer", "real"),
             }
             for f in im.features if f.type != "fixed"
         ],
         "fixed": sum(f.name not in im.moving for f in im.features),
         "of": len(im.features),
-        "warnings": [w.to_dict() for w in im.warnings],
     }  # fmt: skip
-
-
-def _end(bound: float) -> float | None:
-    return bound if math.isfinite(bound) else None

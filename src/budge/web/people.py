@@ -15,14 +15,16 @@ from budge.errors import BudgeError, InputError, nearest
 from budge.expressions import parse
 from budge.interaction import InteractionModel
 from budge.report.answer import marks_of
+from budge.report.compared import SHORT_WORDS, short_words
 from budge.report.figures.strip import CATEGORIES
 from budge.web.question import Question
 from budge.web.records import plain
 
 __all__ = ["SHOWN", "Found", "Known", "Wish", "counts_of", "people_record"]
 
-#: What people can be filtered by: the categories of the report, those who have the target now, those not asked about, those without a verdict (yet).
-SHOWN = (*CATEGORIES, "has", "out", "odd", "wait")
+#: What people can be filtered by, and what it is called beside them.
+SHOWN = SHORT_WORDS | {"out": "not asked about", "wait": "not computed yet"}
+ALWAYS = ("none", "below", "at", "above")  # shown even where nobody is
 MOST = 500
 
 
@@ -67,11 +69,11 @@ class Known:
     n: npt.NDArray[np.int64]
     drawn: npt.NDArray[np.bool_]
     at: npt.NDArray[np.intp]  # the row of the audit; -1 where there is none
-    labels: dict[int, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, found: Audit | None, model: str, people: int, asked: npt.NDArray[np.bool_] | None = None, why: str = "has") -> Known:
-        """Return it; `asked`: whom the model is asked about, if not everyone, and `why` the others are not."""
+    def of(cls, found: Audit | None, model: str, people: int = 0, asked: npt.NDArray[np.bool_] | None = None, why: str = "has") -> Known:
+        """Return it for so many people, or more if the audit has more; `asked`: whom the model is asked about, if not everyone, and `why` not the others."""
+        people = max(people, 0 if found is None or model not in found.models else int(found.rows[model].place.max(initial=-1)) + 1)
         category = np.full(people, "wait", dtype=object)
         rho, n, drawn, at = np.full(people, np.nan), np.zeros(people, np.int64), np.zeros(people, bool), np.full(people, -1, np.intp)
         if asked is not None:
@@ -82,10 +84,11 @@ class Known:
         judged = ~rows.counts.is_law("none")
         category[rows.place] = "odd"
         category[rows.place[judged]] = np.array(CATEGORIES, dtype=object)[marks_of(found, model).category]
-        rho[rows.place], n[rows.place] = claims.rho, rows.counts.n
-        drawn[rows.place] = ~rows.counts.is_law("exact")
+        proved = rows.counts.is_law("proved")  # on no points, whatever was drawn before
+        rho[rows.place], n[rows.place] = claims.rho, np.where(proved, 0, rows.counts.n)
+        drawn[rows.place] = ~proved & ~rows.counts.is_law("exact")
         at[rows.place] = np.arange(len(rows.place))
-        return cls(category, rho, n, drawn, at, dict(zip(rows.place.tolist(), rows.index)))
+        return cls(category, rho, n, drawn, at)
 
 
 @dataclass
@@ -108,14 +111,15 @@ def counts_of(known: Known, chosen: npt.NDArray[np.bool_] | None = None) -> dict
     return {str(name): int(k) for name, k in zip(names, counts)}
 
 
-def people_record(question: Question, declared: Mapping[str, Known], edited: Known | None, wish: Wish, groups: Any) -> dict[str, Any]:
+def people_record(
+    question: Question, labels: npt.NDArray[np.object_], declared: Mapping[str, Known], edited: Known | None, wish: Wish, groups: Any
+) -> dict[str, Any]:
     """Return some of the list, and how many there are of each category: as declared, and as edited.
 
     People stay where the declared rules put them, so that the list does not move under an edit; what the edit makes of them stands beside it.
     """
     model = wish.model or question.models[0]
     mine = declared[model]
-    labels = _labels(question, declared)
     chosen, note = _find(question, labels, wish.find)
     counts = counts_of(mine, chosen)
     show = wish.show or next((name for name in _worst(question) if counts.get(name)), "all")
@@ -124,9 +128,11 @@ def people_record(question: Question, declared: Mapping[str, Known], edited: Kno
         inside = inside & (declared[wish.other].category == wish.other_show)
     order = _order(question, mine, np.flatnonzero(inside))
     some = order[wish.offset : wish.offset + wish.limit].tolist()
+    always = [name for name in ALWAYS if name != "none" or not counts.get("nohit")]
+    chips = [[key, name, counts.get(key, 0)] for key, name in (SHOWN | short_words(question.options.claim)).items() if key in always or counts.get(key)]
     return {
-        "people": len(labels), "show": show, "listed": len(order), "offset": wish.offset, "note": note, "counts": counts,
-        "now": None if edited is None else counts_of(edited, chosen),
+        "show": show, "listed": len(order), "found": int(chosen.sum()), "note": note, "counts": counts,
+        "chips": [*chips, ["all", "everyone", int(chosen.sum())]], "now": None if edited is None else counts_of(edited, chosen),
         "rows": [
             {
                 "place": i, "label": str(labels[i]), "facts": groups(i), "category": mine.category[i], "rho": plain(mine.rho[i]), "n": int(mine.n[i]),
@@ -153,16 +159,7 @@ def _order(question: Question, known: Known, places: npt.NDArray[np.intp]) -> np
     return places[np.lexsort((places, -known.n[places], np.nan_to_num(sign * known.rho[places], nan=2.0), rank))]
 
 
-def _labels(question: Question, declared: Mapping[str, Known]) -> pd.Index:
-    """Return the labels of everyone who was given; of a run alone, those who were asked about."""
-    if question.frame is not None:
-        return question.frame.index
-    people = len(next(iter(declared.values())).category)
-    named = {place: label for known in declared.values() for place, label in known.labels.items()}
-    return pd.Index([named.get(i, "") for i in range(people)], dtype=object, tupleize_cols=False)
-
-
-def _find(question: Question, index: pd.Index, text: str) -> tuple[npt.NDArray[np.bool_], str]:
+def _find(question: Question, index: npt.NDArray[np.object_], text: str) -> tuple[npt.NDArray[np.bool_], str]:
     """Who is meant: a condition on features in the language of the spec (``age < 30``), or a piece of the label."""
     words = text.strip()
     there = np.ones(len(index), dtype=bool) if question.frame is not None else np.array([label != "" for label in index], dtype=bool)

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from budge.audit.ask import Answers, answers_of, points_of
 from budge.audit.cases import Reached
-from budge.audit.recourse import Recourse
+from budge.audit.recourse import Recourse, in_full
 from budge.audit.result import COLUMNS, Audit, same_cell
 from budge.audit.sources import Chunk, TableSource
 from budge.audit.summary import between
 from budge.errors import BudgeError, InputError, printable
 from budge.interaction import InteractionModel
 from budge.reach.reacher import reacher
-from budge.report.cases import Arranged, arranged
-from budge.report.people import number
+from budge.report.cases import Arranged, arranged, rho_shown
+from budge.report.outputs import Scores, chart, scores_of
+from budge.report.people import at_most, number
 from budge.report.words import percent
 from budge.stats.counts import STATUSES
-from budge.web.outputs import Scores, chart, scores_of
 from budge.web.question import Question
 from budge.web.records import error_record, plain
-from budge.wording import Wording, shown
+from budge.wording import Wording, amount, shown
 
-__all__ = ["MOST_CELLS", "MOST_POINTS", "Person", "aim", "facts_of", "row_record", "saved_person", "told", "try_person"]
+__all__ = ["MOST_CELLS", "MOST_POINTS", "Person", "aim", "model_facts", "row_record", "saved_person", "told", "try_person"]
 
 Kept = TypeVar("Kept")
 
@@ -47,8 +48,7 @@ class Person:
         assert self.audit.context is not None
         assert isinstance(self.audit.context.source, TableSource)
         self.source: TableSource = self.audit.context.source
-        self.nouns: Wording = question.wording
-        self.tried: dict[str, Any] = {}  # what `trying` keeps of this person
+        self.nouns: Wording = question.nouns
         self._kept: dict[tuple[str, str], Any] = {}
 
     @property
@@ -92,24 +92,25 @@ class Person:
 
     def answers(self, model: str) -> Answers:
         """Return what a model answers about the points."""
-        return self._keep("answers", model, lambda: answers_of(self.audit, self.label, model, self.chunk))
+        return self.keep("answers", model, lambda: answers_of(self.audit, self.label, model, self.chunk))
 
     def scores(self, model: str) -> Scores | None:
         """Return the numbers behind the answers."""
         own = self.answers(model)
         before = self.audit.rows[model].prediction[0]
         predictor, target = self.question.predictors[model], self.audit.design.target
-        return self._keep("scores", model, lambda: scores_of(predictor, target, self.chunk.rows, own.outputs, own.hit, own.good, before))
+        return self.keep("scores", model, lambda: scores_of(predictor, target, self.chunk.rows, own.outputs, own.hit, own.good, before))
 
     def plan(self, model: str) -> Recourse:
         """Return the least change that attains the target."""
-        return self._keep("plan", model, lambda: self.question.plan(self.im, self.threshold, self.place, model))
+        return self.keep("plan", model, lambda: self.question.plan(self.im, self.threshold, self.place, model))
 
     def arranged(self, model: str) -> Arranged | None:
         """Return the table of what decides."""
-        return self._keep("arranged", model, lambda: self._arranged(model))
+        return self.keep("arranged", model, lambda: self._arranged(model))
 
-    def _keep(self, what: str, model: str, make: Callable[[], Kept]) -> Kept:
+    def keep(self, what: str, model: str, make: Callable[[], Kept]) -> Kept:
+        """Return what is made of the person under a model; made once."""
         if (what, model) not in self._kept:
             self._kept[what, model] = make()
         found: Kept = self._kept[what, model]
@@ -121,7 +122,7 @@ class Person:
         share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
         exact = bool(self.audit.rows[model].counts.is_law("exact")[0])
         points = Reached(tuple(self.im.features), self.values, self.start, answers.hit, share, len(answers.hit), exact)
-        outputs = None if scores is None or scores.cut is None or np.isnan(scores.values).any() else scores.values
+        outputs = None if scores is None or scores.cut is None else scores.whole
         least = plan.values[0] if plan.optimal and len(plan.values) else None
         lowest = scores is not None and scores.lower
         return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), outputs=outputs, lowest=lowest, most=MOST_CELLS)
@@ -132,10 +133,11 @@ class Person:
         """Return what the page shows of the person under one model, but for what can be tried."""
         names = {f.name for j, f in enumerate(self.im.features) if self.reaches and j in self.moved}
         found: dict[str, Any] = {
-            "place": self.place, "label": str(self.label), "status": self.status, "model": model, "facts": facts_of(self.nouns, self.audit, self.frame),
+            "place": self.place, "label": str(self.label), "status": self.status, "model": model,
+            "facts": [self.nouns.group(c, self.frame[c].iloc[0]) for c, _ in self.audit.design.groups if c in self.frame.columns],
             "models": {name: row_record(self.audit, self.label, name) for name in self.question.models},
-            "say": self.say(model), "table": None, "caption": "", "least": None, "points": None, "chart": None, "best": None,
-            "still": [[self.nouns.feature(str(c)), shown(self.frame[c].iloc[0])] for c in self.frame.columns if c not in names],
+            "say": self.say(model), "table": None, "caption": "", "least": None, "points": None, "chart": None,
+            "still": [[self.nouns.feature(str(c)), self.nouns.value(str(c), self.frame[c].iloc[0])] for c in self.frame.columns if c not in names],
             "broken": [p.to_dict() for p in self.im.broken(self.frame)] if self.status == "invalid_start" else [],
         }  # fmt: skip
         if not self.reaches:
@@ -145,20 +147,20 @@ class Person:
             found |= {"table": made.table, "caption": made.caption}
         found["least"] = self.least(model)
         found["points"] = self.points(model)
-        if scores is not None:
-            found |= {"chart": chart(scores, hit), "best": None if np.isnan(scores.best) else scores.text(scores.best)}
+        if scores is not None and not np.isnan(scores.best):
+            needs = "" if scores.cut is None else f"; {aim(self.nouns)} needs {scores.needs()}"
+            kind = "draws" if found["points"]["drawn"] else "points"
+            found["chart"] = chart(scores, hit, f"Outputs of {len(hit):,} {kind}; best {scores.text(scores.best)}{needs}")
         return found
 
     def least(self, model: str) -> dict[str, Any] | None:
         """Return the least change that attains the target, else the nearest one that was found; None where there is none."""
         plan, row = self.plan(model), self.row(model)
         if plan.optimal:
-            moves = plan.actions[["feature", "from", "to"]].itertuples(index=False, name=None)
-            return {"proved": True, "moves": [[self.nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in moves]}
+            return {"proved": True, "moves": _moves(plan.actions[["feature", "from", "to"]], self.nouns, whole=True)}
         if plan.status == "already" or not row["hits"]:
             return None
-        found = self.audit.change(self.label, model=model).itertuples(index=False, name=None)
-        return {"proved": False, "moves": [[self.nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in found]}
+        return {"proved": False, "moves": _moves(self.audit.change(self.label, model=model), self.nouns)}
 
     def _order(self, model: str, cell: str) -> npt.NDArray[np.intp]:
         """Return the points of a cell (of all, where none is named), those nearest to the target first, then those nearest to the start."""
@@ -186,12 +188,13 @@ class Person:
             line = self.chunk.rows.iloc[i]
             output = None if not answers.good[i] else shown(answers.outputs[i]) if scores is None else scores.text(float(scores.values[i]))
             rows.append(
-                {"output": output, "hit": bool(answers.hit[i]), "cells": [[shown(line[n]), not same_cell(start[n], line[n])] for n in names]}
+                {"output": output, "hit": bool(answers.hit[i]), "cells": [[self.nouns.value(n, line[n]), not same_cell(start[n], line[n])] for n in names]}
                 | ({"weight": float(self.chunk.weights[i])} if weighted and self.chunk.weights is not None else {})
             )
         return {
             "columns": [self.nouns.feature(name) for name in names], "rows": rows, "listed": len(order), "of": len(answers.hit), "offset": offset,
             "drawn": not self.audit.rows[model].counts.is_law("exact")[0], "hits": int(answers.hit[order].sum()),
+            "note": f"in the cell chosen: {len(order):,} of {len(answers.hit):,}" if cell else f"all {len(order):,}, nearest to {aim(self.nouns)} first",
         }  # fmt: skip
 
     def say(self, model: str) -> list[str]:
@@ -212,10 +215,22 @@ class Person:
             said.insert(len(said) - 1, f"{whose} is {scores.text(scores.best)}; {target} needs {scores.needs()}.")
         if made is not None and made.needed:
             said.append(made.needed.replace("attains the target", f"leads to {target}"))
-        if least is not None and least["moves"]:
-            moves = "; ".join(f"{f}: {a} → {b}" for f, a, b in least["moves"])
-            said.append(f"{'Least change' if least['proved'] else 'Nearest change found'}: {moves}.")
-        return said
+        return said + _least_words(least)
+
+
+def _moves(steps: pd.DataFrame, nouns: Wording, *, whole: bool = False) -> list[list[str]]:
+    """Return changes as texts; `whole` with every digit, since a plan lies just beyond a cut and a rounded one might not."""
+
+    def text(name: str, value: Any) -> str:
+        return nouns.level(name, value) or (in_full(value) if whole else amount(value))
+
+    return [[nouns.feature(str(f)), text(str(f), a), text(str(f), b)] for f, a, b in steps.itertuples(index=False, name=None)]
+
+
+def _least_words(least: dict[str, Any] | None) -> list[str]:
+    if least is None or not least["moves"]:
+        return []
+    return [f"{'Least change' if least['proved'] else 'Nearest change found'}: {'; '.join(f'{f}: {a} → {b}' for f, a, b in least['moves'])}."]
 
 
 def told(row: dict[str, Any], target: str, alpha: float, *, weighted: bool = False) -> list[str]:
@@ -223,18 +238,21 @@ def told(row: dict[str, Any], target: str, alpha: float, *, weighted: bool = Fal
 
     Examples
     --------
+    >>> found = {"method": "sample", "n": 30, "hits": 0, "unresolved": 0, "rho": 0.0, "low": 0.0, "high": 0.12, "extreme": "", "proof": "possible"}
+    >>> told({**found, "verdict": "below", "upper": 0.095, "exactness": "guaranteed"}, "approval", 0.05)[1]
+    "A point that leads to approval was found from the model's structure."
     >>> row = {"method": "exact", "n": 128, "hits": 0, "unresolved": 0, "rho": 0.0, "low": 0.0, "high": 0.0, "extreme": "none", "exactness": "exact"}
     >>> told({**row, "verdict": "below", "upper": 0.0, "status": "ok"}, "approval", 0.05)
     ['None of the 128 reachable points leads to approval.', 'All points were listed: this is a proof.']
     """
     n, hits, method, extreme = int(row["n"]), int(row["hits"]), row["method"], row["extreme"]
     lost = f"; {row['unresolved']:,} {'has' if row['unresolved'] == 1 else 'have'} no answer" if row["unresolved"] else ""
-    ends, level = f"between {number(row['low'])} and {number(row['high'])}", percent(1 - alpha)
+    ends, about = f"between {number(row['low'])} and {number(row['high'])}", "about " if row["exactness"] == "approximate" else ""
     equal = ["ρ equals the threshold: neither below nor above."] if row["verdict"] == "at the threshold" else []
     if method == "none":
         return [f"There is no verdict: {str(row['status']).replace('_', ' ')}."]
     if method == "proved":
-        known = f"= {number(row['rho'])}" if row["rho"] == row["rho"] else f"is {between(row['low'], row['high'])}"
+        known = f"= {rho_shown(row['rho'])}" if row["rho"] == row["rho"] else f"is {between(row['low'], row['high'])}"
         if extreme == "none":
             return [f"No reachable point leads to {target}.", "It follows from the model's structure: this is a proof."]
         return [f"ρ {known}, proved from the model's structure over every reachable point.", *equal]
@@ -242,12 +260,14 @@ def told(row: dict[str, Any], target: str, alpha: float, *, weighted: bool = Fal
         if extreme == "none":
             only = f"The only reachable point does not lead to {target}." if n == 1 else f"None of the {n:,} reachable points leads to {target}."
             return [only, "All points were listed: this is a proof."]
-        known = f"ρ = {number(row['rho'])}{', by the weights of the points' if weighted else ''}" if row["rho"] == row["rho"] else f"ρ is {ends}"
+        known = f"ρ = {rho_shown(row['rho'])}{', by the weights of the points' if weighted else ''}" if row["rho"] == row["rho"] else f"ρ is {ends}"
         return [f"{hits:,} of {n:,} reachable points {'leads' if hits == 1 else 'lead'} to {target}{lost} ({known}).", *equal]
-    chain = " The draws come from a chain: no error rate is guaranteed." if row["exactness"] == "approximate" else ""
+    chain = " The draws come from a chain: no error rate is guaranteed." if about else ""
     if not hits and not row["unresolved"]:
-        return [f"No hit in {n:,} draws: ρ is at most {number(row['upper'])} ({level}).", f"That is no proof that there is no way.{chain}"]
-    return [f"{hits:,} of {n:,} draws {'leads' if hits == 1 else 'lead'} to {target}{lost}: ρ is {ends} ({level}).{chain}", *equal]
+        way = f"A point that leads to {target} was found from the model's structure" if row.get("proof") == "possible" else ""
+        return [f"No hit in {n:,} draws: {at_most(row['upper'], alpha, about)}.", f"{way or 'That is no proof that there is no way'}.{chain}"]
+    seen = f"{hits:,} of {n:,} draws {'leads' if hits == 1 else 'lead'} to {target}{lost}"
+    return [f"{seen}: ρ is {about}{ends} (two-sided, {percent(1 - alpha)}).{chain}", *equal]
 
 
 def aim(nouns: Wording) -> str:
@@ -255,9 +275,10 @@ def aim(nouns: Wording) -> str:
     return printable(nouns.target_name) or "the target"
 
 
-def facts_of(nouns: Wording, audit: Audit, frame: Any) -> list[str]:
-    """Return the groups of a person, in the words of the user."""
-    return [nouns.group(column, frame[column].iloc[0]) for column, _ in audit.design.groups if column in frame.columns]
+def model_facts(rows: Mapping[str, Mapping[str, Any]], model: str, output: str | None = None) -> list[str]:
+    """Return a model's output about a person today, and what is counted under the others."""
+    named = f"{model}: " if len(rows) > 1 else ""
+    return [f"{named}output {output or shown(rows[model]['prediction'])} today", *(f"{m}: ρ {rho_shown(row['rho'])}" for m, row in rows.items() if m != model)]
 
 
 def row_record(found: Audit, label: Any, model: str) -> dict[str, Any]:
@@ -276,7 +297,7 @@ def _clash(im: InteractionModel, frame: Any) -> str:
 
 def saved_person(question: Question, place: int, label: Any, model: str) -> dict[str, Any]:
     """Return what a saved run alone holds about a person: their rows, and what their witness changed."""
-    saved, nouns = question.saved, question.wording
+    saved, nouns = question.saved, question.nouns
     assert saved is not None
     rows = {name: row_record(saved, label, name) for name in saved.models if label in saved.rows[name].index}
     if model not in rows:
@@ -284,14 +305,13 @@ def saved_person(question: Question, place: int, label: Any, model: str) -> dict
     at = saved._at(label, model)
     own = saved.rows[model]
     row = {str(k): v for k, v in saved.of_model(model).iloc[at].items()}
-    said = told(row, aim(nouns), saved.design.alpha)
-    moves = [[nouns.feature(str(f)), shown(a), shown(b)] for f, a, b in saved.change(label, model=model).itertuples(index=False, name=None)]
-    if moves:
-        said.append(f"Nearest change found: {'; '.join(f'{f}: {a} → {b}' for f, a, b in moves)}.")
+    moves = _moves(saved.change(label, model=model), nouns)
+    least = {"proved": False, "moves": moves} if moves else None
     return {
-        "place": place, "label": str(label), "status": "saved", "model": model, "models": rows, "say": said,
-        "facts": [nouns.group(str(c), own.groups[c].iloc[at]) for c in own.groups.columns],
-        "least": {"proved": False, "moves": moves} if moves else None,
+        "place": place, "label": str(label), "status": "saved", "model": model, "models": rows,
+        "say": told(row, aim(nouns), saved.design.alpha) + _least_words(least), "declared": "",
+        "facts": [*(nouns.group(str(c), own.groups[c].iloc[at]) for c in own.groups.columns), *model_facts(rows, model)],
+        "least": least,
     }  # fmt: skip
 
 

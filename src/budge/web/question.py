@@ -23,7 +23,7 @@ from budge.interaction import InteractionModel
 from budge.models import Predictor
 from budge.wording import Wording
 
-__all__ = ["Question", "from_run", "groups_of", "make_question", "population_words"]
+__all__ = ["Question", "asked_words", "from_run", "groups_of", "make_question"]
 
 PLAN_SECONDS = 2.0  # for the least change of a person: the page waits for it
 
@@ -56,6 +56,11 @@ class Question:
     def models(self) -> tuple[str, ...]:
         """The names of the models."""
         return tuple(self.predictors) if self.live else (self.saved.models if self.saved is not None else ())
+
+    @property
+    def nouns(self) -> Wording:
+        """The words of the user, with no and yes for binary features, as in a report."""
+        return self.wording.of_model(self.im)
 
     def design(self, threshold: float) -> Design:
         """Return the design of an audit with this threshold, as `budge.audit` makes it; made once."""
@@ -108,9 +113,7 @@ def make_question(
     if not 0 < design.threshold < 1:
         remedy = "budge.audit takes the threshold 0"
         raise InputError("the page needs a threshold between 0 and 1", where="threshold", got=design.threshold, remedy=remedy)
-    if design.sequential or design.proposal is not None:
-        kind = "sequential" if design.sequential else "weighted"
-        raise InputError(f"the page does not repeat {kind} draws", where="design", remedy="use a fixed number of draws")
+    _check_draws(design, "design", "use a fixed number of draws")
     frame = table(X)
     make_source(im, frame, design.on_invalid)  # what is wrong with the people is an error now
     predictors = predictors_of(model, table=True)
@@ -140,14 +143,17 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
     target = info["design"]["target"]
     if isinstance(target, Mapping) and "function" in target:
         raise InputError("the target of the run is Python code", where="run", got=target, remedy="call budge.web.serve in Python")
-    if design.sequential or design.proposal is not None:
-        kind = "sequential" if design.sequential else "weighted"
-        raise InputError(f"the page does not repeat {kind} draws", where="run", remedy="leave --data and --model out to read it")
+    _check_draws(design, "run", "leave --data and --model out to read it")
     frame = table(X)
     named = model if isinstance(model, Mapping) or len(saved.models) > 1 else {saved.models[0]: model}
     own = [group for group in design.groups if group[0] in frame.columns]  # a group may be a column that the model does not get
     question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title, wording=saved.wording)
     return _joined(question, saved)
+
+
+def _check_draws(design: Design, where: str, remedy: str) -> None:
+    if design.sequential or design.proposal is not None:
+        raise InputError(f"the page does not repeat {'sequential' if design.sequential else 'weighted'} draws", where=where, remedy=remedy)
 
 
 def _hint(name: str) -> str:
@@ -174,15 +180,22 @@ def _joined(question: Question, saved: Audit) -> Question:
     return replace(question, saved=replace(saved, context=Context(question.predictors, question.frame, question.im, source)))
 
 
-def population_words(question: Question) -> str:
-    """Return whom the audit is about, in words."""
-    population = question.saved.info["population"] if question.saved is not None else population_name(question.options.population)
-    return "chosen people" if population.startswith(MASK) else {"outside": "outside the target"}.get(population, population)
+def asked_words(question: Question, asked: Mapping[str, int], people: int) -> str:
+    """Return the target and whom each model is asked about, in words; `asked`: how many by model, of so many people."""
+    saved, nouns, numbers = question.saved, question.wording, list(asked.values())
+    target = saved.info["target"] if saved is not None else question.design(question.threshold).target.describe()
+    population = saved.info["population"] if saved is not None else population_name(question.options.population)
+    alike = len(set(numbers)) == 1
+    own = f"{numbers[0]:,}" if alike else ", ".join(f"{m} {k:,}" for m, k in asked.items())
+    whole = "" if alike and numbers[0] == people else f" of {people:,}"
+    which = "chosen people" if population.startswith(MASK) else {"outside": "outside the target"}.get(population, population)
+    told = f"Target: {nouns.target({'target': target})} · {own} {nouns.people(numbers[0] if alike else 2)}{whole}{'' if which == 'all' else f' ({which})'}"
+    return told if question.live else f"{told} · a saved run, to be read"
 
 
 def groups_of(question: Question) -> list[str]:
-    """Return the columns with few values: people can be told apart by them."""
+    """Return the columns with few values, by which people can be told apart; of a saved run alone the groups of its design."""
     if question.frame is None:
-        return []
+        return [] if question.saved is None else [str(c) for c in question.saved.rows[question.models[0]].groups.columns]
     frame = question.frame
     return [str(c) for c in frame.columns if isinstance(c, str) and 2 <= frame[c].nunique(dropna=True) <= 8]

@@ -4,15 +4,45 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import pandas as pd
 
 from budge.errors import BudgeError, Problem
 
-__all__ = ["as_json", "error_record", "plain", "problem_record", "shown"]
+__all__ = ["Last", "as_json", "error_record", "plain", "problem_record"]
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+class Last(OrderedDict[Key, Value], Generic[Key, Value]):
+    """The last few values that were kept, and the one of the key `first` for good.
+
+    Examples
+    --------
+    >>> some: Last[str, int] = Last(2, first="a")
+    >>> for name in "abc":
+    ...     _ = some.keep(name, 0)
+    >>> list(some)
+    ['a', 'c']
+    """
+
+    def __init__(self, most: int, first: Key | None = None) -> None:
+        super().__init__()
+        self.most, self.first = most, first
+
+    def keep(self, key: Key, value: Value) -> Value:
+        """Keep a value as the newest; the oldest goes where there are too many."""
+        self.pop(key, None)
+        self[key] = value
+        while len(self) > self.most:
+            del self[next(own for own in self if own != self.first)]
+        return value
 
 
 def plain(value: Any) -> Any:
@@ -36,12 +66,6 @@ def plain(value: Any) -> Any:
     if value is pd.NA or value is pd.NaT:
         return None
     return str(value)
-
-
-def shown(value: Any) -> Any:
-    """A cell of a table: numbers and truth values as they are, everything else as text."""
-    found = plain(value)
-    return found if found is None or isinstance(found, str | bool | int | float) else str(found)
 
 
 def as_json(record: Any) -> str:

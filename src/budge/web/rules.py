@@ -7,16 +7,17 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from budge.audit.result import Audit
 from budge.interaction import InteractionModel
 from budge.web.people import Known
 from budge.web.question import Question
+from budge.web.records import plain
+from budge.web.running import Pace
 
 __all__ = ["Freed", "lines_of", "row_without"]
 
-FIRST_BLOCK, BLOCK_SECONDS = 16, 0.3  #: people of the first block, and what a block may take
+BLOCK_SECONDS = 0.3  #: what a block of people may take
 RULE_SECONDS = 5.0  #: for one rule; people who were not asked about until then are left out, and their number is told
 
 
@@ -24,7 +25,8 @@ def row_without(question: Question, freed: InteractionModel, threshold: float, p
     """Return the row of a person without one rule, for each model, as the audit has it."""
     found = question.audit(freed, threshold, [place])
     rows = {m: found.of_model(m).iloc[0] for m in question.models}
-    return {m: {"n": int(row["n"]), "hits": int(row["hits"]), "method": str(row["method"]), "status": str(row["status"])} for m, row in rows.items()}
+    kept = ("n", "hits", "unresolved", "method", "status", "extreme", "low")
+    return {m: {name: plain(row[name]) for name in kept} for m, row in rows.items()}
 
 
 def lines_of(record: Mapping[str, Any], who: Any) -> list[dict[str, Any]]:
@@ -32,21 +34,27 @@ def lines_of(record: Mapping[str, Any], who: Any) -> list[dict[str, Any]]:
 
     Examples
     --------
-    >>> person = {"n": 192, "hits": 64, "method": "exact", "status": "ok"}
-    >>> people = {"able": 12, "asked": 12, "of": 12, "nohit": 0, "drawn": False}
+    >>> person = {"n": 192, "hits": 64, "unresolved": 0, "method": "exact", "status": "ok", "extreme": "", "low": 0.333}
+    >>> people = {"able": 12, "asked": 12, "of": 12, "nohit": 0, "open": False}
     >>> [" ".join(line["text"]) for line in lines_of({"person": person, "people": people}, "812")]
     ['64 of 192 points for person 812', '12 of 12 people without a way would have one']
     """
     found, person, people = [], record["person"], record["people"]
     if person is not None:
-        kind = "points" if person["method"] == "exact" else "draws"
-        known = [f"{person['hits']:,} of {person['n']:,}", f"{kind} for person {who}"]
-        found.append({"text": known if person["n"] else ["no verdict", f"for person {who} ({person['status'].replace('_', ' ')})"], "hot": person["hits"] > 0})
+        kind, way = "points" if person["method"] == "exact" else "draws", person["hits"] > 0 or (person["low"] or 0) > 0
+        lost = f" ({person['unresolved']:,} {'has' if person['unresolved'] == 1 else 'have'} no answer)" if person["unresolved"] else ""
+        known = [f"{person['hits']:,} of {person['n']:,}", f"{kind} for person {who}{lost}"]
+        if person["method"] == "none":
+            known = ["no verdict", f"for person {who} ({person['status'].replace('_', ' ')})"]
+        elif person["method"] == "proved" and (way or person["extreme"] == "none"):  # it does not rest on draws, if there were any
+            known = ["a way" if way else "no way", f"for person {who}, proved from the model's structure"]
+        found.append({"text": known, "hot": way})
     if people is not None and people["of"]:
         stuck = "without a way" if not people["nohit"] else "without a hit" if people["nohit"] == people["of"] else "without a way or a hit"
         asked = f" asked ({people['of']:,} in all)" if people["asked"] < people["of"] else ""
-        least = "at least " if people["drawn"] else ""
-        told = [f"{least}{people['able']:,} of {people['asked']:,}", f"people {stuck}{asked} would have one"]
+        least = "at least " if people["open"] and people["able"] else ""
+        would = "were found to get one" if people["open"] and not people["able"] else "would have one"
+        told = [f"{least}{people['able']:,} of {people['asked']:,}", f"people {stuck}{asked} {would}"]
         found.append({"text": told, "hot": people["able"] > 0})
     elif people is not None:
         found.append({"text": ["nobody", "is without a way"], "hot": False})
@@ -59,24 +67,20 @@ class Freed:
     def __init__(self, question: Question, threshold: float, declared: Audit) -> None:
         self.question, self.threshold = question, threshold
         assert question.frame is not None
-        self.stuck = {m: self._stuck(declared, m) for m in question.models}
+        known = {m: Known.of(declared, m, len(question.frame)).category for m in question.models}
+        self.stuck = {m: {name: np.flatnonzero(own == name) for name in ("none", "nohit")} for m, own in known.items()}
         self._done: dict[str, dict[str, Any]] = {}
-
-    def _stuck(self, declared: Audit, model: str) -> dict[str, npt.NDArray[np.intp]]:
-        assert self.question.frame is not None
-        known = Known.of(declared, model, len(self.question.frame))
-        return {name: np.flatnonzero(known.category == name) for name in ("none", "nohit")}
 
     def record(self, rule: str, freed: InteractionModel, model: str, go_on: Callable[[], None]) -> dict[str, Any]:
         """Return the counts for one rule and model; people are asked about once for all models."""
         if rule not in self._done:
             self._done[rule] = self._ask(freed, go_on)
-        able, asked, drawn = self._done[rule]["able"][model], self._done[rule]["asked"], self._done[rule]["drawn"]
+        able, asked, left = self._done[rule]["able"][model], self._done[rule]["asked"], self._done[rule]["open"][model]
         mine = np.concatenate(list(self.stuck[model].values()))
         heard = np.intersect1d(mine, asked)
         return {
             "able": int(np.isin(heard, able).sum()), "asked": len(heard), "of": len(mine), "nohit": len(self.stuck[model]["nohit"]),
-            "drawn": bool(np.isin(heard, drawn).any()),
+            "open": bool(np.isin(heard, left).any()),
         }  # fmt: skip
 
     def _ask(self, freed: InteractionModel, go_on: Callable[[], None]) -> dict[str, Any]:
@@ -84,16 +88,18 @@ class Freed:
         everyone = np.unique(np.concatenate([places for own in self.stuck.values() for places in own.values()]))
         order = np.random.default_rng(0).permutation(everyone)
         able: dict[str, list[int]] = {m: [] for m in self.question.models}
-        began, done, block, drawn = time.perf_counter(), 0, FIRST_BLOCK, []
+        left: dict[str, list[int]] = {m: [] for m in self.question.models}  # who may have a way that was not found: by draws, or without an answer
+        began, done, pace = time.perf_counter(), 0, Pace()
         while done < len(order) and time.perf_counter() - began < RULE_SECONDS:
             go_on()
-            at, some = time.perf_counter(), np.sort(order[done : done + block])
+            at, some = time.perf_counter(), np.sort(order[done : done + pace.block(BLOCK_SECONDS, len(order))])
             found = self.question.audit(freed, self.threshold, some)
             for m in self.question.models:
                 rows = found.rows[m]
-                hit = (rows.counts.hits > 0) | (rows.counts.hit_mass > 0)
+                hit = rows.counts.way
                 able[m] += some[rows.place[hit]].tolist()
-                drawn += some[rows.place[~hit & rows.counts.is_law("sample")]].tolist()  # who may have a way that no draw has found
+                left[m] += some[rows.place[~hit & ~rows.counts.is_law("none") & (found.claims(m).extreme != "none")]].tolist()
             done += len(some)
-            block = max(1, int(block * min(2.0, BLOCK_SECONDS / max(time.perf_counter() - at, 1e-3))))
-        return {"able": {m: np.array(places, dtype=np.intp) for m, places in able.items()}, "asked": order[:done], "drawn": np.array(drawn, dtype=np.intp)}
+            pace.learn(len(some), time.perf_counter() - at)
+        places = {name: {m: np.array(own, dtype=np.intp) for m, own in some.items()} for name, some in (("able", able), ("open", left))}
+        return {**places, "asked": order[:done]}

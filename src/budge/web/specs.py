@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -15,7 +14,7 @@ from budge.spec import check, parse, to_text
 from budge.spec.limits import SPEC_BYTES
 from budge.web.edits import Edits, controls, model_key
 from budge.web.question import Question
-from budge.web.records import error_record, problem_record
+from budge.web.records import Last, error_record, problem_record
 
 __all__ = ["Specs", "State"]
 
@@ -37,8 +36,9 @@ class Specs:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.first = model_key(question.im)
-        self._bases: OrderedDict[str, tuple[InteractionModel, str]] = OrderedDict({self.first: (question.im, question.text)})
-        self._warm: OrderedDict[str, InteractionModel] = OrderedDict()
+        self._bases: Last[str, tuple[InteractionModel, str]] = Last(KEPT_BASES, self.first)
+        self._bases.keep(self.first, (question.im, question.text))
+        self._warm: Last[str, InteractionModel] = Last(KEPT_WARM)
         self._lock = threading.Lock()
 
     def state(self, record: Any) -> State:
@@ -67,11 +67,7 @@ class Specs:
         key = model_key(made)
         with self._lock:
             # A copy: what is prepared for it goes when it goes, and the declared models stay light.
-            warm = self._warm.pop(key, None) or made.with_measure(made.measure)
-            self._warm[key] = warm
-            while len(self._warm) > KEPT_WARM:
-                self._warm.popitem(last=False)
-        return warm
+            return self._warm.keep(key, self._warm.get(key) or made.with_measure(made.measure))
 
     def declared(self, state: State) -> dict[str, Any]:
         """Return what the page shows of the declared model of a state; edits that do not fit it are an error."""
@@ -88,9 +84,8 @@ class Specs:
     def edited(self, state: State) -> list[str]:
         """Return what differs from what was served, in words; empty where nothing does."""
         im, _ = self.base(state.base)
-        said = [] if model_key(state.edits.of(im)) == self.first else state.edits.describe(im)
-        if state.base != self.first and model_key(state.edits.of(im)) != self.first:
-            said.insert(0, "another text of the spec")
+        same = model_key(state.edits.of(im)) == self.first
+        said = [] if same else [*(["another text of the spec"] if state.base != self.first else []), *state.edits.describe(im)]
         if state.threshold != self.question.threshold:
             said.append(f"τ {self.question.threshold:g} → {state.threshold:g}")
         return said
@@ -116,8 +111,8 @@ class Specs:
         try:
             im = self._parsed(text, kind)
         except BudgeError as error:
-            return {"ok": False, "key": None, **error_record(error), "report": None}
-        record: dict[str, Any] = {"ok": True, "key": model_key(im), "problems": [problem_record(w) for w in im.warnings], "report": None}
+            return {"ok": False, **error_record(error), "report": None}
+        record: dict[str, Any] = {"ok": True, "problems": [problem_record(w) for w in im.warnings], "report": None}
         if deep and self.question.frame is not None:
             report = check(im, self.question.frame)
             record["report"] = {"ok": report.ok, "sentences": str(report).split("\n")}
@@ -128,10 +123,7 @@ class Specs:
         im = self._parsed(text, kind)
         key = model_key(im)
         with self._lock:
-            self._bases[key] = (im, text if kind == "yaml" else "")
-            while len(self._bases) > KEPT_BASES:
-                old = next(k for k in self._bases if k != self.first)
-                del self._bases[old]
+            self._bases.keep(key, (im, text if kind == "yaml" else ""))
         return {"base": key, "model": controls(im, self.question.wording)}
 
     def _parsed(self, text: str, kind: str) -> InteractionModel:

@@ -24,9 +24,9 @@ from budge.parts import Part
 from budge.reach.chance import Chance
 from budge.reach.streams import Stream, keys_of
 from budge.report.cases import Words, axes_in
+from budge.report.outputs import scores_of
 from budge.report.people import number
-from budge.web.outputs import scores_of
-from budge.web.person import Person
+from budge.web.person import Person, aim
 from budge.wording import shown
 
 __all__ = ["Control", "attempt", "controls_of", "place_of"]
@@ -69,11 +69,7 @@ def controls_of(person: Person) -> list[Control]:
 
 
 def _choices(person: Person) -> list[_Choices]:
-    if "choices" not in person.tried:
-        found = [_of_part(person, part) for part in person.im.parts]
-        person.tried["choices"] = [choices for choices in found if choices.controls]
-    made: list[_Choices] = person.tried["choices"]
-    return made
+    return person.keep("choices", "", lambda: [choices for part in person.im.parts if (choices := _of_part(person, part)).controls])
 
 
 def _of_part(person: Person, part: Part) -> _Choices:
@@ -118,9 +114,9 @@ def _moves(person: Person, j: int) -> Control | None:
     steps = np.unique(np.append(np.round(steps) if f.discrete else steps, 0.0 if low <= 0 <= high else low))
     values = (start + steps)[:, None]
     if f.levels is not None:
-        texts = tuple(shown(f.levels[int(v)]) for v in values[:, 0])
+        texts = tuple(person.nouns.value(f.name, f.levels[int(v)]) for v in values[:, 0])
     else:
-        texts = tuple(shown(int(v)) if f.discrete else number(v) for v in values[:, 0])
+        texts = tuple(person.nouns.value(f.name, int(v)) if f.discrete else number(v) for v in values[:, 0])
     now = np.flatnonzero(steps == 0)
     return Control(person.nouns.feature(f.name), (j,), values, texts, int(now[0]) if len(now) else -1)
 
@@ -138,17 +134,30 @@ def place_of(person: Person, point: FloatArray) -> list[int] | None:
 
 def attempt(person: Person, model: str, at: Any) -> dict[str, Any]:
     """Return what comes of a choice: one level per control (None: as today). Nothing is asked about a point that cannot be reached."""
-    controls = controls_of(person)
-    point, why = person.start.copy(), list[str]()
-    if at is not None:
-        if not isinstance(at, list) or len(at) != len(controls) or not all(isinstance(i, int) and not isinstance(i, bool) for i in at):
-            raise InputError(f"is a list of {len(controls)} whole numbers, one per control", where="at", got=at)
-        for control, i in zip(controls, at):
-            if not 0 <= i < len(control.texts):
-                raise InputError(f"{control.name} has {len(control.texts)} levels", where="at", got=i)
-        point, why = _reached(person, at)
-    record: dict[str, Any] = {"at": at, "feasible": not why, "why": why, "today": at is None}
-    return record if why else record | _answered(person, model, point, today=at is None)
+    controls, target = controls_of(person), aim(person.nouns)
+    today = person.keep("today", model, lambda: _answered(person, model, person.start, today=True))
+    if at is None:
+        return {"feasible": True, **today, **_told(today, target)}
+    if not isinstance(at, list) or len(at) != len(controls) or not all(isinstance(i, int) and not isinstance(i, bool) for i in at):
+        raise InputError(f"is a list of {len(controls)} whole numbers, one per control", where="at", got=at)
+    for control, i in zip(controls, at):
+        if not 0 <= i < len(control.texts):
+            raise InputError(f"{control.name} has {len(control.texts)} levels", where="at", got=i)
+    point, why = _reached(person, at)
+    if why:
+        return {"feasible": False, "state": "barred", "head": "Cannot be reached", "answer": "", "hints": why, "output": None, "score": None}
+    found = _answered(person, model, point, today=False)
+    return {"feasible": True, **found, **_told(found, target, today["output"])}
+
+
+def _told(found: dict[str, Any], target: str, today: str | None = None) -> dict[str, Any]:
+    """Return what the model answers about a point in words, beside its output `today`."""
+    drawn, output = found["draws"] > 1, found["output"]
+    state = "open" if not found["answered"] else "draws" if drawn else "yes" if found["hit"] else "no"
+    heads = {"open": "No answer", "yes": f"Leads to {target}", "no": f"Does not lead to {target}"}
+    head = heads.get(state, f"Leads to {target} in {found['hits']:,} of {found['draws']:,} draws of what follows")
+    answer = "" if output is None else f"{'median output' if drawn else 'output'} {output}{'' if today is None else f' (today {today})'}"
+    return {"state": state, "head": head, "answer": answer, "hints": [f"{name} {to} (today {start}, follows)" for name, start, to in found["follows"]]}
 
 
 def _reached(person: Person, at: Sequence[int]) -> tuple[FloatArray, list[str]]:
@@ -227,7 +236,6 @@ def _answered(person: Person, model: str, point: FloatArray, *, today: bool) -> 
     return {
         "answered": bool(known), "hit": bool(answers.hit.all()) if known else None, "hits": int(answers.hit.sum()), "draws": len(values),
         "score": score, "output": (None if not known else scores.text(score) if scores is not None and score is not None else ", ".join(outputs[:3])),
-        "changed": sum(bool((values[:, j] != person.start[j]).any()) for j in chosen),
         "follows": [_followed(person, j, values[:, j]) for j in moved if j not in chosen or im.features[j].name in drawn],
     }  # fmt: skip
 
@@ -254,10 +262,10 @@ def _effects(person: Person, point: FloatArray) -> FloatArray:
 
 def _followed(person: Person, j: int, column: FloatArray) -> list[str]:
     f = person.im.features[j]
-    start = shown(person.frame[f.name].iloc[0])
+    start = person.nouns.value(f.name, person.frame[f.name].iloc[0])
     if f.levels is not None:
-        reached = " or ".join(shown(f.levels[int(v)]) for v in np.unique(column)[:4])
+        reached = " or ".join(person.nouns.value(f.name, f.levels[int(v)]) for v in np.unique(column)[:4])
     else:
         low, high = np.quantile(column, [0.05, 0.95], method="nearest")
-        reached = number(low) if low == high else f"{number(low)} to {number(high)} in nine of ten draws"
+        reached = (person.nouns.level(f.name, float(low)) or number(low)) if low == high else f"{number(low)} to {number(high)} in nine of ten draws"
     return [person.nouns.feature(f.name), start, reached]

@@ -11,6 +11,7 @@ import pandas as pd
 
 from budge.errors import DesignError, in_lines, printable
 from budge.stats._checks import percent, plain
+from budge.table_files import latex
 
 if TYPE_CHECKING:
     from budge.report.figures import Figure
@@ -146,7 +147,7 @@ class Verdicts:
         for model, part in self.table.groupby("model", sort=False):
             found = part.set_index("interaction")
             base = part["base_rate"].iloc[0]
-            row = {"model": model, "base rate": "–" if math.isnan(base) else f"{100 * base:.1f}%{_mark(part['base_rate_over'].iloc[0])}"}
+            row = {"model": model, "base rate": "–" if math.isnan(base) else f"{100 * base:.1f} %{_mark(part['base_rate_over'].iloc[0])}"}
             for word in words:
                 there = word in found.index
                 if word != self.info["base"]:
@@ -173,27 +174,27 @@ class Verdicts:
         tau = f"{100 * self.info['threshold']:.1f}\\%"
         p_word = self._p_word.removesuffix("p") + "$p$"
         lines = [f"\\begin{{tabular}}{{l{'c' * (1 + 2 * len(words))}}}", "\\toprule"]
-        lines.append(" & " + "".join(f" & \\multicolumn{{2}}{{c}}{{{_tex(word)}}}" for word in words) + " \\\\")
+        lines.append(" & " + "".join(f" & \\multicolumn{{2}}{{c}}{{{latex(word)}}}" for word in words) + " \\\\")
         lines.append("".join(f"\\cmidrule(lr){{{3 + 2 * i}-{4 + 2 * i}}}" for i in range(len(words))))
         lines.append("Model & Base rate" + f" & $\\Delta$ & {p_word} (${sign}{tau}$)" * len(words) + " \\\\")
         lines.append("\\midrule")
         for model, part in self.table.groupby("model", sort=False):
             found = part.set_index("interaction")
             base = part["base_rate"].iloc[0]
-            row = f"{_tex(str(model))} & " + ("--" if math.isnan(base) else f"{100 * base:.1f}\\%{_tex_mark(part['base_rate_over'].iloc[0])}")
+            row = f"{latex(str(model))} & " + ("--" if math.isnan(base) else f"{100 * base:.1f}\\%{_tex_mark(part['base_rate_over'].iloc[0])}")
             for word in words:
                 if word not in found.index:
                     row += " & -- & --"
                     continue
                 at = found.loc[word]
                 p = f"${_p(at['p_adjusted']).replace(' ', '')}$"
-                row += f" & {_tex(_points(at['delta'])).replace('−', '$-$')}{_tex_mark(at['delta_over'])} & " + (
+                row += f" & {latex(_points(at['delta']))}{_tex_mark(at['delta_over'])} & " + (
                     p if at["verdict"] != "inconclusive" else f"\\textit{{{p}}}"
                 )
             lines.append(row + " \\\\")
         lines.append("\\bottomrule")
         if self.footnote:
-            note = _tex(self.footnote.removeprefix(_MARK).lstrip())
+            note = latex(self.footnote.removeprefix(_MARK).lstrip())
             lines.append(f"\\multicolumn{{{2 + 2 * len(words)}}}{{l}}{{\\footnotesize $^{{\\dagger}}$ {note}}} \\\\")
         return "\n".join([*lines, "\\end{tabular}"]) + "\n"
 
@@ -241,8 +242,3 @@ def _p_is(value: float) -> str:
 
 def _cell(value: object) -> str:
     return printable(str(value)).replace("|", "\\|").replace("\n", " ")
-
-
-def _tex(text: str) -> str:
-    marks = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    return "".join(marks.get(c, f"\\{c}" if c in "&%$#_{}" else c) for c in printable(text).replace("\n", " "))

@@ -9,8 +9,9 @@ likely as the others. So k edits by slips are k character-level edits (a swap of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 from budge.errors import Problem, SpecError
@@ -79,30 +80,37 @@ class Misspell(Edits):
                 chances[wrong] = chances.get(wrong, 0.0) + 1 / len(by_way) / len(found)
         return tuple(chances.items())
 
-    def _by(self, way: str, word: str) -> list[str]:
-        """The distinct misspellings of a word by one way."""
-        if way == "list":
-            wrong = [_as_written(w, word) for w in word_list(self.words).get(word.lower().replace("’", "'"), ())]
-        elif way == "neighbour":
-            near = neighbours(self.layout)
-            wrong = [
-                word[:i] + (other.upper() if c.isupper() else other) + word[i + 1 :]
-                for i, c in enumerate(word)
-                for other in near.get(c.lower(), ())
-            ]
-        elif way == "drop":
-            wrong = [word[:i] + word[i + 1 :] for i, c in enumerate(word) if c.isalpha()] if len(word) > 2 else []
-        elif way == "double":
-            wrong = [word[:i] + c + word[i:] for i, c in enumerate(word) if c.isalpha()]
-        else:
-            wrong = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1) if word[i : i + 2].isalpha()]
-        return [w for w in dict.fromkeys(wrong) if w != word and _WORD.fullmatch(w)]
+    def _by(self, way: str, word: str) -> tuple[str, ...]:
+        """Return the distinct misspellings of a word by one way."""
+        if way != "list":
+            return _slips(way, self.layout, word)
+        return _spelt((_as_written(w, word) for w in word_list(self.words).get(word.lower().replace("’", "'"), ())), word)
 
     def _how(self) -> str:
         ways = {"list": f"as in the list {self.words!r}", "neighbour": "by a neighbouring key", "drop": "by a letter dropped"}
         ways |= {"double": "by a letter doubled", "swap": "by two letters swapped"}
         shown = [ways[way] for way in self.ways]
         return " " + (", ".join(shown[:-1]) + " or " + shown[-1] if len(shown) > 1 else shown[0])
+
+
+@lru_cache(maxsize=8192)  # a benchmark draws the same words over and over
+def _slips(way: str, layout: str, word: str) -> tuple[str, ...]:
+    """Return the distinct misspellings of a word by one slip of the fingers."""
+    if way == "neighbour":
+        near = neighbours(layout)
+        wrong = [word[:i] + (other.upper() if c.isupper() else other) + word[i + 1 :] for i, c in enumerate(word) for other in near.get(c.lower(), ())]
+    elif way == "drop":
+        wrong = [word[:i] + word[i + 1 :] for i, c in enumerate(word) if c.isalpha()] if len(word) > 2 else []
+    elif way == "double":
+        wrong = [word[:i] + c + word[i:] for i, c in enumerate(word) if c.isalpha()]
+    else:
+        wrong = [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(len(word) - 1) if word[i : i + 2].isalpha()]
+    return _spelt(wrong, word)
+
+
+def _spelt(wrong: Iterable[str], word: str) -> tuple[str, ...]:
+    """Return those that are one word and another one, each once."""
+    return tuple(w for w in dict.fromkeys(wrong) if w != word and _WORD.fullmatch(w))
 
 
 def _as_written(wrong: str, word: str) -> str:

@@ -177,6 +177,9 @@ class Calls:
         except ModelError:
             raise
         except ImportError as error:
+            if "ipywidgets" in str(error):  # Inspect's own check, in notebooks alone
+                what = "language models in a notebook need ipywidgets"
+                raise MissingDependencyError(what, where=f"models.{label}", remedy="pip install ipywidgets") from error
             raise MissingDependencyError(f"this provider needs a package: {error}", where=f"models.{label}") from error
         except Exception as error:
             said = self.redact(_first_line(error))

@@ -70,28 +70,16 @@
     const ends = known ? method : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
     row.append(rho, element("td", ends, "num"), element("td", t.n[i] ? `${shown(t.hits[i])} of ${shown(t.n[i])}` : "–", "num"));
     const verdict = element("td");
-    verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i).replaceAll(" ", "-")}`));
+    verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i).replaceAll(" ", "-")}`), " ", element("small", word(t, "extreme", i)));
     row.append(verdict, element("td", t.p_adjusted ? shown(t.p_adjusted[i]) : "–", "num"));
     row.append(element("td", moves(t, i) || "–", "moved"));
     return row;
   };
-  const compare = (t, key) => {
-    const column = t[key];
-    if (key === "moves") return (a, b) => (t.moves ? (t.moves[a] || []).length - (t.moves[b] || []).length : 0);
-    if (!column) return () => 0;
-    if (column.codes) {
-      const rank = column.names.map((name, k) => [name, k]).sort((a, b) => String(a[0]).localeCompare(String(b[0]), "en", { numeric: true }));
-      const place = [];
-      rank.forEach(([, k], at) => { place[k] = at; });
-      return (a, b) => place[column.codes[a]] - place[column.codes[b]];
-    }
-    if (key === "label") {
-      if (column.every((v) => typeof v === "number")) return (a, b) => column[a] - column[b];
-      const collator = new Intl.Collator("en", { numeric: true });
-      return (a, b) => collator.compare(String(column[a]), String(column[b]));
-    }
-    return (a, b) => column[a] - column[b];
+  const sortable = (t, key, i) => { // what a column is sorted by: witnesses by how much they move
+    if (key === "moves") return t.moves && t.moves[i] ? t.moves[i].length : 0;
+    return t[key] && t[key].codes ? word(t, key, i) : t[key] ? t[key][i] : null;
   };
+  const { compare } = new Intl.Collator("en", { numeric: true });
   const search = () => {
     const t = tables[state.model];
     const wanted = byId("find").value.trim().toLowerCase();
@@ -101,15 +89,16 @@
       if (verdict && word(t, "verdict", i) !== verdict) continue;
       if (method && word(t, "method", i) !== method) continue;
       if (wanted) {
-        const text = `${t.label[i]} ${word(t, "prediction", i)} ${word(t, "status", i)} ${word(t, "method", i)} ${plain(word(t, "verdict", i))}`.toLowerCase();
+        const text = `${t.label[i]} ${word(t, "prediction", i)} ${word(t, "status", i)} ${word(t, "method", i)} ${plain(word(t, "verdict", i))} ${word(t, "extreme", i)}`.toLowerCase();
         if (!text.includes(wanted) && !moves(t, i).toLowerCase().includes(wanted)) continue;
       }
       found.push(i);
     }
     if (state.key) {
-      const by = compare(t, state.key), column = t[state.key];
-      const gone = (i) => Array.isArray(column) && column[i] === null;
-      found.sort((a, b) => gone(a) - gone(b) || (gone(a) ? a - b : (state.up ? by(a, b) : by(b, a)) || a - b));
+      const keys = new Map(found.map((i) => [i, sortable(t, state.key, i)])), turn = state.up ? 1 : -1;
+      const words = [...keys.values()].some((key) => typeof key === "string");
+      const order = (a, b) => (a === null) - (b === null) || turn * (words ? compare(a, b) : a - b); // what is not known comes last
+      found.sort((a, b) => order(keys.get(a), keys.get(b)) || a - b);
     } else if (wanted) { // whoever is called just so comes first
       const exact = (i) => (String(t.label[i]).toLowerCase() === wanted ? 0 : 1);
       found.sort((a, b) => exact(a) - exact(b) || a - b);

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import Audit
+from budge.audit.summary import heads
 from budge.errors import InputError
 from budge.report.figures.colours import DASHES, SERIES
 from budge.report.figures.drawing import Figure
 from budge.report.figures.scales import SHARES, share_names
+from budge.wording import percent
 
 if TYPE_CHECKING:
     from budge.stress import Ablation, Sensitivity
@@ -59,7 +61,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
     for (name, table), (colour, dash, width) in zip(lines, looks):
         figure.line(_stairs(table), colour=colour, dash=dash, width=width, title=name)
         if threshold is not None and len(table):
-            gist.append(f"{name}: {_below(table, threshold):.1%} have a ρ {kind}below the threshold {threshold:g}")
+            gist.append(f"{name}: {percent(_below(table, threshold))} of those with a ρ have it {kind}below the threshold {threshold:g}")
     if len(lines) > 1:
         figure.legend(
             [name for name, _ in lines],
@@ -74,7 +76,7 @@ def cdf(result: Audit | Ablation | Sensitivity, *, most: int = 6) -> Figure:
 def _lines(result: Any) -> tuple[list[tuple[str, pd.DataFrame]], list[str], float | None]:
     """Return name and distribution of each line, what is to be noted, and the threshold."""
     if isinstance(result, Audit):
-        tables = {name: result.of_model(name) for name in result.models}
+        tables = {name: table for name in result.models if len(table := result.of_model(name)) or len(result.models) == 1}
         said = {name: _people(table) for name, table in tables.items()}
         note = [next(iter(said.values()))] if len(set(said.values())) == 1 else [f"{name}: {words}" for name, words in said.items()]
         return [(name, _empirical(table["rho"])) for name, table in tables.items()], note, result.design.threshold
@@ -97,8 +99,8 @@ def _people(rows: pd.DataFrame) -> str:
     drawn = int((rows["method"].isin(("sample", "sequential", "weighted")) & rows["rho"].notna()).sum())
     missing = int(rows["rho"].isna().sum())
     how = f", of whom {drawn:,} by draws: their ρ is an estimate." if drawn else ", all exactly."
-    more = f" {missing:,} more have none." if missing else ""
-    return f"{len(rows) - missing:,} people{how}{more}"
+    more = f" The ρ of {missing:,} more is not known, and the figure is not about them." if missing else ""
+    return f"{heads(len(rows) - missing)}{how}{more}"
 
 
 def _empirical(rho: Any) -> pd.DataFrame:

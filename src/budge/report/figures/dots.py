@@ -8,7 +8,7 @@ from html import escape
 from math import ceil, floor
 
 from budge.report.figures.strip import WIDTHS
-from budge.report.figures.words import shortened
+from budge.report.figures.words import shortened, text_width
 
 __all__ = ["Gap", "GroupShare", "dots", "points"]
 
@@ -49,8 +49,8 @@ class Gap:
 def dots(groups: Sequence[GroupShare], gap: Gap | None, medium: str, *, about: str) -> str:
     """Return the figure as SVG for one medium; `about` states what the share is of."""
     width, phone = WIDTHS[medium], medium == "phone"
-    names = [shortened(group.called, 110 if phone else 200, 13) for group in groups]
-    label = 118 if phone else 210
+    label = {"phone": 118, "paper": 150}.get(medium, 210)
+    names = [shortened(group.called, label * 0.82, 13, middle=True) for group in groups]  # what tells groups apart is at the end
     wide = width - label - 24 if phone or gap is None else int((width - label) * 0.55)
     most = min(1.0, max(0.1, ceil(max(group.high for group in groups) * 10 + 0.2) / 10))
     base = TOP + ROW * len(groups)
@@ -93,16 +93,22 @@ def _gap(gap: Gap, left: float, top: float, right: float, row: float) -> str:
 
     y = top + TOP + ROW * row + 6
     base = top + TOP + ROW * row * 2
-    parts = [f'<text class="quiet" x="{left}" y="{top + 12}">{escape(shortened(f"{gap.first} minus {gap.second}, in points", right - left, 13))}</text>']
+    whole = f"{gap.first} minus {gap.second}"
+    title = next((t for t in (f"{whole}, in points", f"{whole}, points") if text_width(t, 13) <= right - left), "difference, points")
+    parts = [f'<text class="quiet" x="{left}" y="{top + 12}">{escape(title)}</text>']
     for value in range(low, high + 1, step):
         x = place(value)
         parts.append(f'<line class="{"axis" if value == 0 else "grid"}" x1="{x:.1f}" x2="{x:.1f}" y1="{top + TOP - 6}" y2="{base}"/>')
         parts.append(f'<text class="quiet" x="{x:.1f}" y="{base + 18}" text-anchor="middle">{str(value).replace("-", "−")}</text>')
     at, ends = place(100 * gap.value), [place(100 * end) for end in (gap.low, gap.high)]
     parts.append(f'<line class="span gap" x1="{ends[0]:.1f}" x2="{ends[1]:.1f}" y1="{y}" y2="{y}"/><path class="gap" d="M{at:.1f} {y - 8}l8 8l-8 8l-8 -8z"/>')
-    spread = "" if gap.low == gap.high else f'<tspan class="quiet"> ({points(gap.low)} to {points(gap.high)})</tspan>'
-    anchor = "end" if at > right - 70 else "start" if at < left + 70 else "middle"
-    parts.append(f'<text x="{at:.1f}" y="{y - 14}" text-anchor="{anchor}"><tspan class="strong">{points(gap.value)}</tspan>{spread}</text>')
+    spread = "" if gap.low == gap.high else f" ({points(gap.low)} to {points(gap.high)})"
+    half = text_width(points(gap.value) + spread, 13) / 2
+    middle = max(min(at, right - half), left + half)  # no end of the text is outside of the figure
+    parts.append(
+        f'<text x="{middle:.1f}" y="{y - 14}" text-anchor="middle"><tspan class="strong">{points(gap.value)}</tspan>'
+        f'<tspan class="quiet">{spread}</tspan></text>'
+    )
     return "".join(parts)
 
 

@@ -19,7 +19,8 @@ FloatArray = npt.NDArray[np.float64]
 #: From no way at all to a way shown to be wide; each has its own shape, so that nothing is told by colour alone.
 CATEGORIES = ("none", "nohit", "below", "at", "open", "above")
 WIDTHS = {"screen": 950, "phone": 358, "paper": 680}
-MOST_MARKS = 400
+MOST_MARKS, MOST_HIGH = 400, 30  # of one strip, and of one pile on a screen
+SCREEN = (130, 100, 34, 4.4)  # of its parts: the block at the left, that at the right, the gaps, and the radius of a mark
 
 
 @dataclass(frozen=True)
@@ -72,20 +73,25 @@ def pile(xs: Sequence[float], gap: float) -> list[int]:
 
 
 def unit_of(marks: Marks) -> int:
-    """Return how many people one mark of the strip stands for: the smallest of 1, 2, 5, 10 … with few enough marks."""
+    """Return how many people one mark of the strip stands for: the smallest of 1, 2, 5, 10 … with few enough marks, and few enough in a pile."""
     units: list[int] = [u * 10**k for k in range(19) for u in (1, 2, 5)]
-    return next(unit for unit in units if len(marks.rho) <= MOST_MARKS * unit)
+    left, right, gap, r = SCREEN
+    wide = WIDTHS["screen"] - left - right - 2 * gap
+
+    def fits(unit: int) -> bool:
+        xs = marks.rho[_inner(marks, unit)] * wide if len(marks.rho) <= MOST_MARKS * unit else None
+        return xs is not None and max(pile(xs.tolist(), 2 * r + 1.1), default=0) < MOST_HIGH
+
+    return next(unit for unit in units if fits(unit))
 
 
 def strip(marks: Marks, threshold: float, medium: str, *, axis: str) -> str:
     """Return the strip as SVG for one medium (`WIDTHS`); `axis` is the text below it."""
     width = WIDTHS[medium]
-    left, right, gap, r = (78, 40, 14, 2.9) if medium == "phone" else (100, 84, 26, 3.4) if medium == "paper" else (130, 100, 34, 4.4)
+    left, right, gap, r = (78, 40, 14, 2.9) if medium == "phone" else (100, 84, 26, 3.4) if medium == "paper" else SCREEN
     start, end, step, side = left + gap, width - right - gap, 2 * r + 1.1, 2 * r + 2.2
     unit = unit_of(marks)
-    inner = ~marks.left & ~marks.right
-    order = np.concatenate([_every(np.flatnonzero(inner & (marks.category == k)), marks.rho, unit) for k in range(len(CATEGORIES))])
-    order = order[np.argsort(marks.rho[order], kind="stable")].astype(int)
+    order = _inner(marks, unit)
     xs = start + marks.rho[order] * (end - start)
     levels = pile(xs.tolist(), step)
     ends = [_every(np.flatnonzero(which), marks.category.astype(float), unit) for which in (marks.left, marks.right)]
@@ -104,11 +110,18 @@ def strip(marks: Marks, threshold: float, medium: str, *, axis: str) -> str:
         x = start + value * (end - start)
         parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{base:.1f}" y2="{base + 5:.1f}"/>')
         parts.append(f'<text class="quiet" x="{x:.1f}" y="{base + 19:.1f}" text-anchor="middle">{value:g}</text>')
-    parts.append(f'<text class="quiet" x="{(start + end) / 2:.1f}" y="{base + 40:.1f}" text-anchor="middle">{escape(axis)}</text>')
+    parts.append(f'<text class="quiet" x="{(start + end) / 2:.1f}" y="{base + 54:.1f}" text-anchor="middle">{escape(axis)}</text>')
     if threshold > 0:
         parts.append(_threshold(marks, threshold, start + threshold * (end - start), top, base))
     parts += [mark(x, base - r - 3 - level * step, CATEGORIES[marks.category[i]], r) for x, i, level in zip(xs, order, levels)]
     return "".join([*parts, "</svg>"])
+
+
+def _inner(marks: Marks, unit: int) -> npt.NDArray[np.intp]:
+    """Return the people between the ends whose marks are drawn, by responsiveness."""
+    inner = ~marks.left & ~marks.right
+    order = np.concatenate([_every(np.flatnonzero(inner & (marks.category == k)), marks.rho, unit) for k in range(len(CATEGORIES))])
+    return np.asarray(order[np.argsort(marks.rho[order], kind="stable")], dtype=np.intp)
 
 
 def _across(wanted: int, which: int, right: int, side: float) -> int:

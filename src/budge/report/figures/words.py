@@ -40,23 +40,30 @@ def text_width(words: str, size: int = 11) -> float:
     return units * size
 
 
-def shortened(words: str, room: float, size: int = 11) -> str:
-    """The text, cut with … where it is wider than the room.
+def shortened(words: str, room: float, size: int = 11, *, middle: bool = False) -> str:
+    """Return the text, cut with … where it is wider than the room: at its end, or in its middle.
 
     Examples
     --------
-    >>> shortened("a very long name of a constraint", 60)
-    'a very lo…'
+    >>> shortened("a very long name of a constraint", 60), shortened("a very long name = 1", 60, middle=True)
+    ('a very lo…', 'a ve…= 1')
     """
     if text_width(words, size) <= room:
         return words
-    kept, used = [], text_width("…", size)
-    for c in words:
+    room -= text_width("…", size)
+    first = _fitting(words, room / 2 if middle else room, size)
+    last = _fitting(words[::-1], room / 2, size)[::-1] if middle else ""
+    return f"{first.rstrip()}…{last.lstrip()}"
+
+
+def _fitting(words: str, room: float, size: int) -> str:
+    """Return as much of the text's beginning as fits the room."""
+    used = 0.0
+    for k, c in enumerate(words):
         used += text_width(c, size)
         if used > room:
-            break
-        kept.append(c)
-    return "".join(kept).rstrip() + "…"
+            return words[:k]
+    return words
 
 
 def wrapped(words: str, room: float, size: int = 11) -> list[str]:

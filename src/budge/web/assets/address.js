@@ -1,18 +1,22 @@
 // The state of the page is its address: reload, share, back and forward keep it. The token is no part of it.
 
-const TEXTS = ["model", "p", "show", "find", "cell", "pin", "view", "base", "other"];
+const TEXTS = ["model", "p", "show", "find", "cell", "pin", "view", "base", "other", "versus", "by"];
 const KEY = "budge-token";
 
+/** Nothing chosen of a person's points, and the rules as they were served. */
+export const UNTRIED = { at: null, cell: "" };
+export const DECLARED = { ...UNTRIED, off: [], features: {}, tau: null, base: "" };
+
 /** The state that an address holds; what it leaves open is empty. */
-export function read(hash = location.hash) {
-  const given = new URLSearchParams(hash.replace(/^#/, ""));
+export function read() {
+  const given = new URLSearchParams(location.hash.slice(1)), run = given.get("run") ?? "", tau = given.get("tau");
   const state = Object.fromEntries(TEXTS.map((name) => [name, given.get(name) ?? ""]));
-  state.run = whole(given.get("run")) ?? 0;
+  state.run = /^\d{1,6}$/.test(run) ? Number(run) : 0;
   state.off = (given.get("off") ?? "").split(".").filter(Boolean);
-  state.at = given.has("at") ? given.get("at").split(".").map(Number) : null;
-  if (state.at?.some((i) => !Number.isInteger(i))) state.at = null;
-  state.tau = given.has("tau") && Number.isFinite(Number(given.get("tau"))) ? Number(given.get("tau")) : null;
-  try { state.features = JSON.parse(given.get("edit") ?? "{}"); } catch { state.features = {}; }
+  state.at = given.get("at")?.split(".").map(Number) ?? null;
+  if (!state.at?.every(Number.isInteger)) state.at = null;
+  state.tau = tau !== null && Number.isFinite(Number(tau)) ? Number(tau) : null;
+  try { state.features = JSON.parse(given.get("edit")) ?? {}; } catch { state.features = {}; }
   return state;
 }
 
@@ -28,10 +32,6 @@ export function write(state) {
   return `#${made}`;
 }
 
-function whole(text) {
-  return text !== null && /^\d{1,6}$/.test(text) ? Number(text) : null;
-}
-
 /** Takes the token out of the address and keeps it for this tab; whether there is one. */
 export function takeToken() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -40,7 +40,7 @@ export function takeToken() {
     given.delete("token");
     history.replaceState(null, "", `${location.pathname}#${given}`);
   }
-  return Boolean(sessionStorage.getItem(KEY));
+  return Boolean(token());
 }
 
 export const token = () => sessionStorage.getItem(KEY) ?? "";

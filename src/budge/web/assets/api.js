@@ -2,7 +2,7 @@
 
 import { token } from "./address.js";
 
-export class Refused extends Error {
+class Refused extends Error {
   constructor(record, status) {
     super(record.problems?.[0]?.what ?? "the page did not answer");
     this.problems = record.problems ?? [];
@@ -10,33 +10,21 @@ export class Refused extends Error {
   }
 }
 
-function ask(path, record, signal) {
-  return fetch(`/api/${path}`, {
+async function ask(path, record, signal) {
+  const answer = await fetch(`/api/${path}`, {
     method: "POST", signal, credentials: "omit", cache: "no-store", redirect: "error",
     headers: { "Content-Type": "application/json", "X-Budge-Token": token() },
     body: JSON.stringify(record),
   });
+  if (!answer.ok) throw new Refused(await answer.json().catch(() => ({})), answer.status);
+  return answer;
 }
 
-async function checked(answer) {
-  if (answer.ok) return answer;
-  let record = {};
-  try { record = await answer.json(); } catch { /* not ours */ }
-  throw new Refused(record, answer.status);
-}
-
-export async function post(path, record = {}, signal = undefined) {
-  return (await checked(await ask(path, record, signal))).json();
-}
-
-export async function postText(path, record = {}) {
-  return (await checked(await ask(path, record))).text();
-}
+export const post = async (path, record) => (await ask(path, record)).json();
 
 /** Each line's record as soon as it is there. */
 export async function lines(path, record, signal, take) {
-  const answer = await checked(await ask(path, record, signal));
-  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  const reader = (await ask(path, record, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
@@ -48,12 +36,8 @@ export async function lines(path, record, signal, take) {
 }
 
 export function download(name, text, type) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
-  const link = document.createElement("a");
-  link.href = url;
-  link.download = name;
-  document.body.append(link);
+  const url = URL.createObjectURL(new Blob([text], { type })), link = document.createElement("a");
+  Object.assign(link, { href: url, download: name });
   link.click();
-  link.remove();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ __all__ = ["Scores", "chart", "scores_of"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
-BINS = 50
+BINS, HEIGHT = 50, 40
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class Scores:
         """The output nearest to the target."""
         known = self.values[~np.isnan(self.values)]
         return float("nan") if not len(known) else float(known.min() if self.lower else known.max())
+
+    @property
+    def whole(self) -> FloatArray | None:
+        """The numbers, if every point has one."""
+        return None if np.isnan(self.values).any() else self.values
 
     def agrees(self, hit: BoolArray) -> bool:
         """Return whether the cut tells exactly the hits."""
@@ -75,7 +80,8 @@ def scores_of(
     """
     if predictor.output == "score":
         values = np.where(good, np.asarray(outputs, dtype=object), np.nan).astype(float)
-        return _checked(replace(_cut_of(target, before), values=values, bounds=predictor.bounds), hit)
+        made = replace(_cut_of(target, before), values=values, bounds=predictor.bounds)
+        return made if made.agrees(hit) else replace(made, cut=None)
     if not isinstance(predictor, Adapted) or not isinstance(target, Labels) or len(target.values) != 1:
         return None
     reading, classes = predictor.reading, predictor.classes or ()
@@ -110,12 +116,11 @@ def _cut_of(target: Target, before: Any) -> Scores:
     return nothing
 
 
-def _checked(made: Scores, hit: BoolArray) -> Scores:
-    return made if made.agrees(hit) else replace(made, cut=None)
+def chart(scores: Scores, hit: BoolArray, words: str, now: float | None = None) -> dict[str, Any] | None:
+    """Return the outputs in bins of one width, with an edge at the cut: where the chart begins and ends, points per bin that hit and miss, and the bars.
 
-
-def chart(scores: Scores, hit: BoolArray) -> dict[str, Any] | None:
-    """Return the outputs in bins of one width, with an edge at the cut: where the chart begins and ends, and points per bin that hit and miss."""
+    `now` is the output before any move, where it is to be marked.
+    """
     known = ~np.isnan(scores.values)
     values = scores.values[known]
     if not len(values):
@@ -133,5 +138,23 @@ def chart(scores: Scores, hit: BoolArray) -> dict[str, Any] | None:
     if scores.cut is not None:  # a value at the cut belongs to its own side
         above = ~inside if scores.lower else inside
         at = np.where(above, np.maximum(at, below), np.minimum(at, below - 1)).clip(0, count - 1)
-    bins: Mapping[str, Any] = {name: np.bincount(at[which], minlength=count).tolist() for name, which in (("hits", inside), ("misses", ~inside))}
-    return {"low": anchor - below * width, "high": anchor + (count - below) * width, "cut": scores.cut, "lower": scores.lower, "needs": scores.needs(), **bins}
+    hits, misses = (np.bincount(at[which], minlength=count).tolist() for which in (inside, ~inside))
+    zone = (0, 0) if scores.cut is None else (0, below) if scores.lower else (below, count - below)
+    return {
+        "low": anchor - below * width, "high": anchor + (count - below) * width, "cut": scores.cut, "needs": scores.needs(), "hits": hits, "misses": misses,
+        "svg": _bars(hits, misses, zone, words, None if now is None else (now - anchor) / width + below),
+    }  # fmt: skip
+
+
+def _bars(hits: list[int], misses: list[int], zone: tuple[int, int], words: str, now: float | None) -> str:
+    """Return the bins as stacked bars on the ground of the target, and a line where the person is now; they are stretched to the width at hand."""
+    unit = HEIGHT / max(map(sum, zip(hits, misses)))
+    bars: list[tuple[str, float, float, float, float]] = [("zone", zone[0], 0, zone[1], HEIGHT)] if zone[1] else []
+    for i, (hit, miss) in enumerate(zip(hits, misses)):
+        for name, base, many in (("miss", 0, miss), ("hit", miss, hit)):
+            if many:
+                bars.append((name, i + 0.06, HEIGHT - unit * (base + many), 0.88, max(unit * many, 1.5)))
+    bars += [] if now is None else [("now", min(max(now, 0.1), len(hits) - 0.1) - 0.1, 0, 0.2, HEIGHT)]
+    drawn = "".join(f'<rect class="{name}" x="{x:g}" y="{y:.2f}" width="{width:g}" height="{height:.2f}"/>' for name, x, y, width, height in bars)
+    size = f'viewBox="0 0 {len(hits)} {HEIGHT}" preserveAspectRatio="none"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label="{escape(words)}">{drawn}</svg>'

@@ -1,0 +1,106 @@
+"""The table of a file of text, and what its cells mean: numbers, labels, signs for missing values."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping
+from typing import IO, TYPE_CHECKING, Any
+
+from budge.errors import DataError, StorageError
+from budge.tables.form import MISSING, Form
+from budge.tables.how import Note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["as_labels", "as_numbers", "marks_in", "notes_on", "parse_text", "text_table"]
+
+
+def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, list[Note]]:
+    """Return the table of a file of text, and what was noticed in its cells.
+
+    A first column without a name, such as pandas writes for its index, labels the rows. Of this column, and of labels, cells are kept as they stand:
+    007 and 7 are two people.
+    """
+    source.seek(0)
+    frame = parse_text(source, name, form, skip=form.header)
+    seen: dict[str, tuple[Counter[str], bool]] = {}
+    for column in form.names:
+        if column in form.labels:
+            frame[column] = as_labels(frame[column])
+        elif frame[column].dtype.kind not in "biuf" and column not in form.text:
+            marks = marks_in(frame[column])
+            frame[column] = as_numbers(frame[column], decimal=form.decimal)
+            seen[column] = marks, frame[column].dtype.kind == "f"
+    frame = frame.set_index("").rename_axis(None) if form.names[0] == "" else frame
+    return frame, notes_on(seen)
+
+
+def parse_text(source: IO[bytes], name: str, form: Form, *, skip: bool, texts: Mapping[str, Any] | None = None) -> pd.DataFrame:
+    """Read a file of this form, or the bytes of some of its lines, as pandas does; `skip` leaves out the first line. Errors in our words."""
+    import pandas as pd
+
+    kept = {**dict.fromkeys((*form.labels, *form.text), str), **(texts or {})}
+    gone: Any = [""]
+    if form.missing:
+        gone = {column: [""] if column in form.labels else ["", *form.missing] for column in form.names}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)  # a first line with more cells than there are columns loses some
+            frame: pd.DataFrame = pd.read_csv(
+                source, sep=form.separator, encoding=form.encoding, decimal=form.decimal, skipinitialspace=form.spaced, header=0 if skip else None,
+                names=list(form.names), index_col=False, dtype=kept, keep_default_na=False, na_values=gone, low_memory=False, on_bad_lines="error",
+            )  # fmt: skip
+        return frame
+    except pd.errors.ParserWarning:
+        raise DataError("is not a table: a line has more cells than there are columns", where=name) from None
+    except pd.errors.EmptyDataError:
+        raise DataError("the file is empty", where=name) from None
+    except pd.errors.ParserError as error:
+        raise DataError(f"is not a table: {str(error).removeprefix('Error tokenizing data. C error: ').strip()}", where=name) from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"is not {form.encoding}", where=name, got=error.object[error.start : error.start + 1], remedy="name its encoding") from None
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot be read: {error}", where=name) from None
+
+
+def as_numbers(column: pd.Series, *, all_missing: bool = False, decimal: str = ".") -> pd.Series:
+    """Return a column of numbers and signs for missing ones as numbers; any other as it is. `all_missing`: nothing but signs are numbers, too."""
+    import pandas as pd
+
+    text = column.astype(object)
+    gone = text.isna() | text.isin(MISSING)
+    if gone.all() and not all_missing:
+        return column
+    known = text.where(~gone)
+    if decimal == ",":
+        known = known.map(lambda cell: cell.replace(".", "?").replace(",", ".") if isinstance(cell, str) else cell)  # 1.234 is no number, or a thousand
+    numbers = pd.to_numeric(known, errors="coerce").astype(float)  # floats also where pandas has no one type: beyond 64 bits, or uint64 beside -1
+    return numbers if bool((numbers.isna() == gone).all()) else column
+
+
+def as_labels(column: pd.Series) -> pd.Series:
+    """Return a column of labels that was read as texts: whole numbers if all are written as such are, else the texts as they stand."""
+    return column.astype("int64") if column.str.fullmatch("0|-?[1-9][0-9]{0,17}", na=False).all() else column
+
+
+def marks_in(column: pd.Series) -> Counter[str]:
+    """Return how often each sign for a missing value stands in a column that is not of numbers."""
+    return Counter(str(cell) for cell in column[column.isin(MISSING - {""})])
+
+
+def notes_on(seen: Mapping[str, tuple[Counter[str], bool]]) -> list[Note]:
+    """Return what is stated of signs for missing values: by column how often each occurs, and whether the column was read as numbers."""
+    notes = []
+    for mark in dict.fromkeys(mark for marks, _ in seen.values() for mark in marks):
+        where = {numbers: [f"{c} ({marks[mark]:,})" for c, (marks, own) in seen.items() if marks[mark] and own is numbers] for numbers in (True, False)}
+        if where[True]:
+            notes.append(Note(f"{mark!r} is read as missing in columns of numbers: {_some(where[True])}", "text", "COLUMN"))
+        if where[False]:
+            notes.append(Note(f"{mark!r} is kept as a text like any other in {_some(where[False])}", "missing", mark))
+    return notes
+
+
+def _some(items: list[str]) -> str:
+    return ", ".join(items[:6]) + (f" and {len(items) - 6} more" if len(items) > 6 else "")

@@ -1,0 +1,121 @@
+"""A newcomer's first hour: from a raw file to a report and a gate in at most ten commands, as the docs give them, with no edits but those they tell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from budge import cli
+
+DATA = Path(os.environ.get("BUDGE_DATA", "no such folder"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A data set: how it is handed over, what `init` is told, and what the ten questions change in the draft."""
+
+    name: str
+    outcome: str
+    by: str
+    rows: int
+    project: str = ""
+    written: Callable[[pd.DataFrame, Path], str] = lambda table, folder: (table.to_csv(folder / "people.csv", index=False), "people.csv")[1]
+    edits: dict[str, str] = field(default_factory=dict)
+    fixed: tuple[str, ...] = ()
+
+
+def semicolons(table: pd.DataFrame, folder: Path) -> str:
+    table.to_csv(folder / "people.csv", index=False, sep=";", decimal=",", encoding="latin-1")
+    return "people.csv"
+
+
+def excel(table: pd.DataFrame, folder: Path) -> str:
+    pytest.importorskip("openpyxl")
+    table.to_excel(folder / "people.xlsx", index=False)
+    return "people.xlsx"
+
+
+CASES = [
+    Case(
+        "taiwan_credit", "default payment next month", "SEX", 600, project='id = "ID"\n', written=semicolons, fixed=("SEX", "AGE"),
+        edits={"LIMIT_BAL: {type: integer,": "LIMIT_BAL: {type: integer, actionable: false,",
+               "MARRIAGE:  {type: category,": "MARRIAGE:  {type: category, actionable: false,"},
+    ),
+    Case("compas", "two_year_recid", "race", 1500, fixed=("sex", "age", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count")),
+    Case(
+        "german_credit", "credit_risk", "foreign_worker", 400, written=excel, fixed=("credit_history", "age", "foreign_worker"),
+        edits={"personal_status:    {type: category,": "personal_status:    {type: category, actionable: false,"},
+    ),
+]  # fmt: skip
+
+
+def train(table: pd.DataFrame, y: pd.Series, folder: Path) -> None:
+    """Train two models as a newcomer would: texts are categories."""
+    from xgboost import XGBClassifier
+
+    X = table.astype({name: "category" for name in table if table[name].dtype.kind not in "biuf"})
+    for name, trees in (("old", 10), ("new", 30)):
+        XGBClassifier(n_estimators=trees, max_depth=3, enable_categorical=True).fit(X, y).save_model(folder / f"{name}.json")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_from_the_raw_file_to_report_and_gate(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("xgboost")
+    pytest.importorskip("pyarrow")
+    if not (DATA / f"{case.name}.csv").exists():
+        pytest.skip(f"{case.name}.csv is not there: set BUDGE_DATA to the folder of the data")
+    monkeypatch.chdir(tmp_path)
+    table = pd.read_csv(DATA / f"{case.name}.csv").head(case.rows)
+    data = case.written(table, tmp_path)
+    commands: list[list[str]] = []
+
+    def budge(*arguments: str, code: int = 0) -> str:
+        commands.append(list(arguments))
+        assert cli.main(list(arguments)) == code, capfd.readouterr().err
+        told = capfd.readouterr()
+        return told.out + told.err
+
+    told = budge("init", data, "-o", "model.yaml", "--outcome", case.outcome)
+    assert f"Taken for what people cannot change: {', '.join(case.fixed)}." in " ".join(told.split())
+    spec = (tmp_path / "model.yaml").read_text(encoding="utf-8")
+    for old, new in {"draft: true\n": "", **case.edits}.items():
+        assert spec.count(old) == 1, old
+        spec = spec.replace(old, new)
+    (tmp_path / "model.yaml").write_text(spec, encoding="utf-8")
+    assert "No row breaks the spec" in budge("check", "model.yaml", data)
+
+    y = (table[case.outcome] == table[case.outcome].max()).astype(int)
+    train(table.drop(columns=[case.outcome, *(["ID"] if "ID" in table else [])]), y, tmp_path)
+    (tmp_path / "budge.toml").write_text(
+        f'spec = "model.yaml"\ndata = "{data}"\nmodel = "old.json"\ntarget = 0\nrun = "run"\ndrop = "{case.outcome}"\nby = "{case.by}"\n{case.project}'
+    )
+    answer = budge("audit")
+    assert "draft" not in answer
+    assert f"By {case.by}" in answer
+    assert answer.splitlines()[0] in budge("show")
+    budge("gate", "--fail-if", "share(no_way) > 1")
+    budge("gate", "--fail-if", "count(verdict == 'above') >= 0", code=1)
+    budge("audit", "--model", "new.json", "-o", "run-new")
+    assert "people in both runs" in budge("compare", "run", "run-new")
+    budge("export", "--csv")
+    budge("report")
+    assert len(commands) <= 10
+    assert "<html" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")[:500]
+    _same_as_typed(tmp_path, case, capfd)
+
+
+def _same_as_typed(folder: Path, case: Case, capfd: pytest.CaptureFixture[str]) -> None:
+    """Assert that the project file, another kind of file and typed options give the same people to the bit."""
+    first = pd.read_csv(folder / "run" / "people.csv")
+    shutil.move(folder / "budge.toml", folder / "unused.toml")
+    pd.read_csv(DATA / f"{case.name}.csv").head(case.rows).to_parquet(folder / "other.parquet", index=False)
+    typed = ["audit", "model.yaml", "other.parquet", "--model", "old.json", "--target", "0", "--drop", case.outcome, "--by", case.by, "-o", "typed"]
+    assert cli.main([*typed, *(["--id", "ID"] if case.project else [])]) == 0, capfd.readouterr().err
+    assert cli.main(["export", "typed", "--csv"]) == 0
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "typed" / "people.csv"), first, check_exact=True)
