@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from budge.audit.proofs import Proofs, prove
     from budge.audit.recourse import Recourse, recourse
     from budge.audit.result import Audit
+    from budge.audit.several import Audits, audit_targets
     from budge.audit.tasks import Estimate, Falsified, Verification, estimate, falsify, verify
     from budge.effects import Effect, Latent
     from budge.errors import BudgeError
@@ -26,6 +27,7 @@ __version__ = "0.1.0.dev0"
 
 __all__ = [
     "Audit",
+    "Audits",
     "BudgeError",
     "Design",
     "Effect",
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "ablate",
     "audit",
+    "audit_targets",
     "constraints",
     "datasets",
     "errors",
@@ -67,6 +70,8 @@ __all__ = [
 # Where each name lives: it is imported when it is first asked for, so that `import budge` takes no time.
 _HOMES = {
     "Audit": "budge.audit.result",
+    "Audits": "budge.audit.several",
+    "audit_targets": "budge.audit.several",
     "BudgeError": "budge.errors",
     "Design": "budge.audit.design",
     "Execution": "budge.audit.design",

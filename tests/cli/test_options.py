@@ -159,7 +159,7 @@ def test_commands_are_short(project: Path, monkeypatch: pytest.MonkeyPatch, caps
         ("model = 'http://example.org/model'", "no code and no address"), ("model = 'nothing.json'", "model files"), ("overwrite = true", "on the shell"),
         ("model = ['a=os:system']", "no code"), ("data = 'postgresql://host/db'", "no address"), ("run = '../elsewhere'", "inside the project's folder"),
         ("run = '/tmp/elsewhere'", "inside the project's folder"), ("threshold = [0.1, 0.2]", "one text or number"), ("by = []", "list of texts"),
-        ("target = 1979-05-27", "one text or number"), ("x = ", "cannot be read as TOML"), ("a = " + "[" * 5000, "cannot be read as TOML"),
+        ("target = 1979-05-27", "list of texts"), ("x = ", "cannot be read as TOML"), ("a = " + "[" * 5000, "cannot be read as TOML"),
         ("harm = true", "one text or number"),
     ],
 )  # fmt: skip

@@ -62,7 +62,7 @@ def audit(
     im
         An `InteractionModel`, or anything with ``draw(x, n, rng)``.
     target
-        A label, labels, or a target of `budge.targets`.
+        A label, labels, or a target of `budge.targets`; `budge.audit_targets` takes several.
     threshold, alpha, claim
         The claim "rho is below (above) the threshold" (0.1): false with probability at most alpha (0.05) per person. ``threshold=0`` asks for
         people who have no way at all.
@@ -103,20 +103,13 @@ def audit(
     >>> result.table[["rho", "verdict"]].values.tolist()
     [[0.5, 'above'], [0.0, 'below']]
     """
-    from budge.audit.design import designed, executed, given
-    from budge.audit.run import run_audit, warn
-    from budge.errors import InputError, nearest
+    from budge.audit.design import question_of
+    from budge.audit.run import run_audit, warn_of
 
-    strange = [name for name in more if name not in More.__annotations__]
-    if strange:
-        remedy = f"{nearest(strange[0], [*(audit.__kwdefaults__ or {}), *More.__annotations__])}; other options are fields of Design and Execution"
-        raise InputError("no such option of an audit", where=strange[0], got=more[strange[0]], remedy=remedy)  # type: ignore[literal-required]
-    asked = given(
-        target=target, threshold=threshold, alpha=alpha, claim=claim, n=n, seed=seed, population=population, method=method, sequential=sequential,
-        proposal=proposal, harm=more.get("harm"), adjust=more.get("adjust"), groups=more.get("groups"), prove=more.get("prove"),
-    )  # fmt: skip
-    carried = given(journal=journal, progress=progress, n_jobs=more.get("n_jobs"), wording=more.get("wording"))
-    result = run_audit(model, X, im, designed(design, asked), executed(execution, carried))
-    warn(note for note in result.notes if note.where == "population")
-    warn((note for note in result.notes if note.where == "draft"), "budge.drafts")
+    options: dict[str, Any] = {
+        "target": target, "threshold": threshold, "alpha": alpha, "claim": claim, "n": n, "seed": seed, "population": population, "method": method,
+        "sequential": sequential, "proposal": proposal, "journal": journal, "progress": progress, **more,
+    }  # fmt: skip
+    result = run_audit(model, X, im, *question_of(design, execution, options))
+    warn_of(result.notes)
     return result

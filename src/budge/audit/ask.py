@@ -179,14 +179,20 @@ class Asker:
             raise self._error("predicting changes the table that it is given", remedy="copy the table inside the model")
         if outputs.shape != (len(rows),) or good.shape != (len(rows),):
             raise self._error(f"one output per row is expected, {len(rows)} in all", got=f"shape {outputs.shape}")
-        hit = np.zeros(len(rows), dtype=bool)
+        if good.any():
+            self._check(outputs if good.all() else outputs[good])
+        hit = self.hits(outputs, good, before)
+        return Answers(outputs, good, hit, tuple(getattr(found, "errors", ())), getattr(found, "failures", 0), getattr(found, "down", False))
+
+    def hits(self, outputs: npt.NDArray[Any], good: BoolArray, before: npt.NDArray[Any]) -> BoolArray:
+        """Return which points attain the target; those without an answer do not."""
+        hit = np.zeros(len(outputs), dtype=bool)
         if good.any():
             answered = outputs if good.all() else outputs[good]
-            self._check(answered)
             if answered.dtype == object and len(kinds_of(answered)) == 1:
                 answered = np.array(answered.tolist())
             hit[good] = np.asarray(self.target.hits(answered, before if good.all() else before[good]), dtype=bool)
-        return Answers(outputs, good, hit, tuple(getattr(found, "errors", ())), getattr(found, "failures", 0), getattr(found, "down", False))
+        return hit
 
     def _check(self, outputs: npt.NDArray[Any]) -> None:
         """Raise an error where answers are not of the kind that the model gave about the starts."""

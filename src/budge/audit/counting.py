@@ -22,10 +22,11 @@ from budge.stats.weights import Heavy
 if TYPE_CHECKING:
     from budge.audit.proving import Settler
 
-__all__ = ["Block", "Counted", "Work"]
+__all__ = ["Block", "Counted", "Remembered", "Work"]
 
 FIRST_ROUND = 8  # draws of the first round of a sequential audit, and the least of any; the most of a round doubles
 EVEN = 1 + 1e-12  # weights up to this are 1: the proposal draws as the model declares
+MOST_REMEMBERED = 200_000_000  # bytes of a model's answers that are kept for audits of other targets
 RARE = 100  # one in so many witnesses may miss when it is asked about again: scores at a threshold differ in the last bit
 
 
@@ -52,6 +53,55 @@ class Counted:
     drift: tuple[Problem, ...] = ()  # models that answered otherwise about the same points
 
 
+class Remembered:
+    """Answers of one model, by person and the place of a point among theirs: an audit of another target of the same people takes them from here.
+
+    Neither lists nor draws depend on the target. What had no answer is asked about again, and so is what there was no room for.
+    """
+
+    def __init__(self, before: npt.NDArray[Any]):
+        """`before`: the answers about the people as they are."""
+        self.begins = np.full(len(before), -1, np.int64)  # where the answers about each person begin
+        self.ends = np.zeros(len(before), np.int64)
+        room = MOST_REMEMBERED // (before.dtype.itemsize + 1)
+        self.known = np.zeros(room + 1, dtype=bool)  # the last place, -1, never holds an answer
+        self.outputs: npt.NDArray[Any] | None = None
+        self.free = 0
+
+    def places(self, people: IntArray, first: IntArray, chunk: Chunk, most: IntArray) -> IntArray:
+        """Return where the answers about the points of a chunk stand, -1 where there is no room; `most` is how many points each person has in all."""
+        new = self.begins[people] < 0
+        ends = self.free + np.cumsum(np.where(new, most, 0))
+        fits = new & (ends < len(self.known))
+        self.begins[people[fits]], self.ends[people[fits]] = (ends - most)[fits], ends[fits]
+        self.free = int(ends[fits].max(initial=self.free))
+        begins, until = (np.repeat(ends_[people], chunk.counts) for ends_ in (self.begins, self.ends))
+        found = begins + np.arange(len(begins)) - np.repeat(chunk.starts - first, chunk.counts)
+        return np.asarray(np.where((begins < 0) | (found >= until), -1, found), np.int64)
+
+    def knows(self, places: IntArray) -> BoolArray:
+        """Return which points have an answer here."""
+        return self.known[places]
+
+    def keep(self, places: IntArray, found: Answers) -> None:
+        """Keep answers; a model whose answers are of several types is asked again about everything."""
+        some = found.good & (places >= 0)
+        if not some.any():
+            return
+        if self.outputs is None:
+            self.outputs = np.empty(len(self.known), found.outputs.dtype)
+        kind = self.outputs.dtype
+        if kind != found.outputs.dtype:
+            if kind.kind not in "US" or found.outputs.dtype.kind != kind.kind:
+                self.known, self.begins[:], self.free = np.zeros(1, dtype=bool), -1, 0  # no room for anything
+                return
+            if found.outputs.dtype.itemsize > kind.itemsize:
+                wider = np.empty(len(self.known), found.outputs.dtype)
+                wider[: self.free] = self.outputs[: self.free]  # the rest takes no memory before it is written
+                self.outputs = wider
+        self.outputs[places[some]], self.known[places[some]] = found.outputs[some], True
+
+
 @dataclass
 class _Sheet:
     """What is counted so far for one model; one entry per row of the block."""
@@ -70,17 +120,45 @@ class _Sheet:
     down: bool = False  # the model failed on everything: nothing more is asked in this block
     few: Few | None = None
     turned: tuple[Problem, ...] = ()  # where witnesses are none when they are asked about again
+    memory: Remembered | None = None
+    people: IntArray | None = None  # positions of the rows in the whole table, for the memory
 
-    def answers(self, chunk: Chunk) -> Answers:
-        """Ask about a chunk, unless the model is down."""
+    def answers(self, source: Source, chunk: Chunk, most: int | None = None) -> Answers:
+        """Ask about a chunk, unless the model is down; `most`: it holds draws behind those that are counted, of so many for each row at most."""
         before = np.repeat(self.before[chunk.people], chunk.counts)
         if self.down:
             return Answers.none(len(before))
-        found = self.heard(chunk.rows, before)
+        found = self.heard(chunk.rows, before) if self.memory is None else self._remembered(source, chunk, before, most)
         self.counts.asked[chunk.people] += chunk.counts
         if self.few is None and len(before):
             self.few = Few.of(chunk.rows, before, found)
         return found
+
+    def _remembered(self, source: Source, chunk: Chunk, before: npt.NDArray[Any], most: int | None) -> Answers:
+        """Return answers that are remembered, and ask about the rows of which some are not."""
+        memory = self.memory
+        assert memory is not None
+        assert self.people is not None
+        first = np.zeros_like(chunk.counts) if most is None else self.counts.n[chunk.people]
+        places = memory.places(self.people[chunk.people], first, chunk, chunk.counts if most is None else np.full_like(chunk.counts, most))
+        new = ~np.logical_and.reduceat(memory.knows(places), chunk.starts)
+        if new.all():
+            found = self.heard(chunk.rows, before)
+            memory.keep(places, found)
+            return found
+        at = np.repeat(new, chunk.counts)
+        assert memory.outputs is not None
+        outputs, good = memory.outputs[places], ~at
+        found = Answers(outputs, good, self.ask.hits(outputs, good, before))
+        if not new.any():
+            self.answered = True
+            return found
+        own = self.heard(_part(source, chunk, new).rows, before[at])
+        memory.keep(places[at], own)
+        if own.outputs.dtype != outputs.dtype:
+            outputs = outputs.astype(np.result_type(outputs, own.outputs) if own.outputs.dtype.kind == outputs.dtype.kind else object)
+        outputs[at], good[at], found.hit[at] = own.outputs, own.good, own.hit
+        return replace(own, outputs=outputs, good=good, hit=found.hit)
 
     def heard(self, rows: Any, before: npt.NDArray[Any]) -> Answers:
         """Ask about some points, unless the model is down, and keep what is heard of the model."""
@@ -177,13 +255,17 @@ class Work:
     settlers: Mapping[str, Settler] = field(default_factory=dict)
     check: bool = False  # ask about a few points of each block again
     down: frozenset[str] = frozenset()  # models that fail on everything: they are asked nothing
+    memory: Mapping[str, Remembered] = field(default_factory=dict)  # of audits of other targets of the same people
 
     def __call__(self, block: Block) -> Counted:
         """Count the points of every row of a block."""
         source, design = block.source, self.design
         far, nothing = np.full(len(source), np.inf), np.full(len(source), -1, np.intp)
         sheets = {
-            name: _Sheet(ask, block.before[name], Counts.blank(len(source)), far.copy(), nothing.copy(), down=name in self.down)
+            name: _Sheet(
+                ask, block.before[name], Counts.blank(len(source)), far.copy(), nothing.copy(), down=name in self.down, memory=self.memory.get(name),
+                people=block.people,
+            )
             for name, ask in self.askers.items()
         }
         listed, drawn, neither = choose(source, design)
@@ -226,7 +308,7 @@ class Work:
             if not some.any():
                 continue
             chunk = whole if some.all() else _part(block.source, whole, some)
-            found = sheet.answers(chunk)
+            found = sheet.answers(block.source, chunk)
             if law == "weighted":
                 sheet.weigh(chunk, found)
             else:
@@ -266,7 +348,7 @@ class Work:
         """Add draws to rows that go on; those past the stop of a row are asked and not used."""
         rule, c, who = self.design.rule, sheet.counts, chunk.people
         assert rule is not None
-        found = sheet.answers(chunk)
+        found = sheet.answers(source, chunk, rule.max_n)
         starts, owner = chunk.starts, chunk.owner
         t = np.arange(len(owner)) - np.repeat(starts, chunk.counts) + 1 + np.repeat(c.n[who], chunk.counts)
         hits = _running(found.hit, starts, chunk.counts) + np.repeat(c.hits[who], chunk.counts)

@@ -21,7 +21,7 @@ from budge.stats._checks import fraction, one_of, percent, whole
 from budge.targets import Target, as_target, from_dict
 from budge.wording import Wording
 
-__all__ = ["EXACT_LIMIT", "MASK", "Design", "Execution", "OnInvalid", "Progress", "designed", "executed", "given", "population_name"]
+__all__ = ["EXACT_LIMIT", "MASK", "Design", "Execution", "OnInvalid", "Progress", "designed", "executed", "given", "population_name", "question_of"]
 
 Claim = Literal["below", "above"]
 Method = Literal["auto", "exact", "sample"]
@@ -34,6 +34,10 @@ HUNT = 299  # draws where no threshold sets the number: enough to find a hit of 
 GIVEN = "as given"  # why n is what it is, where the caller has set it
 MASK = "a mask: "  # a population that was given person by person, with its digest
 PAIRS = "$pairs"  # in records: a mapping whose keys are not all texts
+SHORTHANDS = (
+    "target", "threshold", "alpha", "claim", "n", "seed", "population", "method", "sequential", "proposal", "journal", "progress", "harm", "adjust", "groups",
+    "prove", "n_jobs", "wording",
+)  # fmt: skip
 _PLANNED = ("threshold", "alpha", "claim", "margin", "width", "power", "sequential", "adjust", "least_share", "family", "testing")
 
 
@@ -49,6 +53,17 @@ def executed(execution: Execution | None, wishes: Mapping[str, Any]) -> Executio
     if execution is not None and not isinstance(execution, Execution):
         raise DesignError("must be a budge.Execution", where="execution", got=execution, remedy="write execution=budge.Execution(...)")
     return replace(execution or Execution(), **wishes)
+
+
+def question_of(design: Design | None, execution: Execution | None, options: Mapping[str, Any]) -> tuple[Design, Execution]:
+    """Return the design and the execution with the options of a caller, each in the place of the field of its name."""
+    strange = [name for name in options if name not in SHORTHANDS]
+    if strange:
+        remedy = f"{nearest(strange[0], SHORTHANDS)}; other options are fields of Design and Execution"
+        raise InputError("no such option of an audit", where=strange[0], got=options[strange[0]], remedy=remedy)
+    ours = [f.name for f in fields(Execution)]
+    asked, carried = ({name: value for name, value in options.items() if value is not None and (name in ours) is own} for own in (False, True))
+    return designed(design, asked), executed(execution, carried)
 
 
 def given(**wishes: Any) -> dict[str, Any]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COUNTS", "FORMAT", "NOTE", "PARTS", "RECORD", "check_people", "check_record", "design_of", "digest_of", "load_audit", "most_record",
-    "notes_of", "piece_files", "read_record", "target_was_code",
+    "notes_of", "piece_files", "read_record", "runs_in", "target_was_code",
 ]  # fmt: skip
 
 RECORD, PARTS, FORMAT = "audit.json", "parts", 3
@@ -103,6 +103,11 @@ def load_audit(folder: str | Path) -> Audit:
                 raise StorageError("was changed after it was written: its digest differs", where=str(data))
         with reading(place / RECORD):
             return _audit(record, arrays, data)
+
+
+def runs_in(folder: Path) -> list[Path]:
+    """Return the folders of runs inside a folder, in the order of their names."""
+    return sorted(record.parent for record in folder.glob(f"*/{RECORD}")) if folder.is_dir() else []
 
 
 def _audit(record: dict[str, Any], arrays: Arrays, data: Path) -> Audit:

@@ -17,7 +17,7 @@ import pandas as pd
 import budge
 from budge.audit.ask import Asker, DriftError, answers_digest, ask_again, ask_starts, predictors_of
 from budge.audit.conditions import where_true
-from budge.audit.counting import Block, Counted, Work
+from budge.audit.counting import Block, Counted, Remembered, Work
 from budge.audit.design import Design, Execution, population_name
 from budge.audit.engines import run_blocks
 from budge.audit.failing import Streak, accepted, answered, aside, check_answered, set_aside, unanswered, with_result
@@ -49,7 +49,7 @@ from budge.wording import Wording, check_names
 
 __all__ = [
     "Blocks", "Prepared", "chosen_people", "drafted", "drifted", "finished", "info_of", "labelled", "nobody_left", "prepare", "result_of",
-    "rows_of", "run_audit", "warn",
+    "rows_of", "run_audit", "warn", "warn_of",
 ]  # fmt: skip
 
 SIZED = 16  # people whose sizes tell how many fit into a block
@@ -149,8 +149,11 @@ def prepare(
 
 
 @kept_seeds()
-def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
-    """Return the result of the design for these people and models."""
+def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution, memory: dict[str, Remembered] | None = None) -> Audit:
+    """Return the result of the design for these people and models.
+
+    `memory` takes answers from an audit of another target of the same people to the next: a stream of people, and workers, do without it.
+    """
     if execution.check:  # the page, which does not check, takes rules away that may have a label
         check_names(Wording.of(execution.wording), im, X if isinstance(X, pd.DataFrame) and not any(labels for _, labels in design.groups) else None)
     if is_stream(X):
@@ -158,10 +161,10 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution)
 
         return run_stream(model, X, im, design, execution)
     with watched(execution.progress, "people") as noted:
-        return _run_audit(model, X, im, design, replace(execution, progress=noted))
+        return _run_audit(model, X, im, design, replace(execution, progress=noted), memory)
 
 
-def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution) -> Audit:
+def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution, memory: dict[str, Remembered] | None) -> Audit:
     made = prepare(model, X, im, design, check=bool(execution.check))
     nobody = (note for name, mask in made.asked.items() for note in nobody_left(made.design, int(mask.sum()), len(mask), name))
     made.notes = (*drafted(im), *made.notes, *nobody)
@@ -175,7 +178,7 @@ def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution
             made, seen = resumed(log, made, info, execution.check)
             info = info_of(made, execution)
         with doubting(log):
-            result = _counted(made, info, seen, log, execution)
+            result = _counted(made, info, seen, log, execution, memory)
         if execution.finish is not None:
             result = execution.finish(result)
         if log is not None and not log.complete:
@@ -186,7 +189,9 @@ def _run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution
     return result
 
 
-def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: Journal | None, execution: Execution) -> Audit:
+def _counted(
+    made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: Journal | None, execution: Execution, memory: dict[str, Remembered] | None
+) -> Audit:
     """Return the result after asking about all people of whom `seen`, which grows, does not hold all answers."""
     again = unsettled(seen) if log is not None and not log.complete else np.zeros(0, np.intp)
     ready = np.isin(made.todo, _people(seen)) & ~np.isin(made.todo, again)
@@ -202,7 +207,10 @@ def _counted(made: Prepared, info: Mapping[str, Any], seen: list[Counted], log: 
 
     left = made.todo[~ready & ~np.isin(made.todo, again)]
     left = shuffled(left, attempt) if len(again) else left
-    work, several, streak = replace(made.work, check=bool(execution.check)), False, Streak(made.design)
+    own = {}
+    if memory is not None and execution.n_jobs == 1 and execution.engine in (None, "serial"):
+        own = {name: memory.setdefault(name, Remembered(made.before[name])) for name in made.predictors}
+    work, several, streak = replace(made.work, check=bool(execution.check), memory=own), False, Streak(made.design)
     for second in (False, True):  # people whom a model that was down for a while, or an earlier attempt, left without an answer have a second turn
         blocks, before, streak = Blocks(made, left, execution, told), len(seen), Streak(made.design) if streak.ended else streak
         several = several or len(blocks) > 1
@@ -360,6 +368,13 @@ def nobody_left(design: Design, chosen: int, people: int, name: str = "model") -
 def drafted(im: Any) -> tuple[Problem, ...]:
     """Return a note where the interaction model is a draft that nobody has confirmed."""
     return tuple(note for note in getattr(im, "warnings", ()) if note.where == "draft")
+
+
+def warn_of(notes: Iterable[Problem]) -> None:
+    """Log that nobody is left to audit, and that the interaction model is a draft."""
+    notes = list(notes)
+    warn(note for note in notes if note.where == "population")
+    warn((note for note in notes if note.where == "draft"), "budge.drafts")
 
 
 def warn(notes: Iterable[Problem], log: str = __name__) -> None:

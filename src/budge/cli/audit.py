@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -39,17 +42,20 @@ from budge.cli.shared import (
     how_of,
     progress_bar,
     read_people,
+    say_target,
     show_gates,
     spec_of,
     without,
     wording_of,
 )  # fmt: skip
-from budge.errors import InputError, StorageError, nearest
+from budge.errors import InputError, Problem, StorageError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from budge.audit.result import Audit
+    from budge.targets import Target
+    from budge.wording import Wording
 
 __all__ = ["register"]
 
@@ -65,7 +71,13 @@ def audit(
     context: typer.Context,
     spec: Annotated[Path, typer.Argument(help="The spec file of the interaction model.")],
     data: Annotated[str, typer.Argument(metavar="DATA", help=f"{PEOPLE} A folder or a quoted pattern of Parquet files is read part by part.")],
-    target: Annotated[str, typer.Option(help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one.")],
+    target: Annotated[
+        list[str],
+        typer.Option(
+            metavar="TARGET",
+            help="A label, 'score >= 0.7', 'lower', 'higher' or 'different', or 'not' before one; several, best as NAME=TARGET, make one run each.",
+        ),
+    ],
     model: Annotated[
         list[str] | None,
         typer.Option(metavar="MODEL", help=f"{MODEL}; several as NAME=MODEL to compare them."),
@@ -120,11 +132,11 @@ def audit(
     """Audit how a model's predictions respond to what people can do."""
     import budge
     from budge.audit.gate import check_gate, gate
+    from budge.audit.several import check_folder, run_targets
     from budge.audit.storage import RECORD
     from budge.cli.answers import audit_record, show_run
     from budge.errors import OutputExistsError
     from budge.models import PredictionFile
-    from budge.targets import parse_target
     from budge.wording import check_names
 
     if not model and predictions is None:
@@ -133,7 +145,7 @@ def audit(
         raise InputError("limits proofs, and none are asked for", where="--prove-seconds", got=prove_seconds, remedy="add --prove")
     if model and predictions is not None:
         raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
-    if out is not None and (out / RECORD).exists() and not overwrite:
+    if out is not None and (out / RECORD).exists() and not overwrite:  # before anything is read
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
     wording = wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor)
     im = spec_of(spec, quiet=quiet)
@@ -152,36 +164,84 @@ def audit(
         else models_of(model or [], output, cutoff, trust)
     )
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
+    targets = _targets(target, classes, wording)
     own = [column for column in groups if everything is None or column in people.columns]
     design = budge.Design(
-        target=parse_target(target, classes=classes), threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed,
-        population=population, method=method, sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid,
-        max_unresolved=max_unresolved, prove=prove, prove_seconds=prove_seconds,
+        threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, population=population, method=method,
+        sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid, max_unresolved=max_unresolved, prove=prove,
+        prove_seconds=prove_seconds,
     )  # fmt: skip
+    places = {asked.name: out if out is None or len(targets) == 1 else out / asked.name for asked in targets}
+    if out is not None and len(targets) > 1:
+        check_folder(out, list(places))
+    if out is not None and not overwrite and all(place is not None and (place / RECORD).exists() for place in places.values()):
+        raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
 
-    def finish(found: Audit) -> Audit:
-        found = replace(found, info={**found.info, "command": as_typed(context), "wording": wording.to_dict()})
+    def finish(found: Audit, words: Wording, place: Path | None) -> Audit:
+        found = replace(found, info={**found.info, "command": as_typed(context), "wording": words.to_dict()})
         if groups != own and everything is not None:
             found = grouped(found, everything, groups)
-        if out is not None:
-            found.save(out, overwrite=True)
+        if place is not None:
+            found.save(place, overwrite=True)
         return found
 
-    inner = replace(wording, group_labels={})  # these may be about columns that are not for the model
     with progress_bar("people", quiet=quiet or as_json) as progress, kept(out):
-        how = budge.Execution(
-            n_jobs=jobs, engine=engine, journal=out, overwrite=overwrite, progress=progress or False, check=predictions is None, finish=finish, wording=inner,
-        )  # fmt: skip
-        result = budge.audit(named, people, im, design=design, execution=how)  # saved before the gates: a condition that cannot be read costs no run
-    gates = [gate(result, condition, people=everything) for condition in fail_if or ()]
+        designs, executions = {}, {}
+        for asked in targets:
+            words = replace(wording, target_name=asked.called)
+            inner = replace(words, group_labels={})  # these may be about columns that are not for the model
+            designs[asked.name], place = design.but(target=asked.target), places[asked.name]
+            executions[asked.name] = budge.Execution(
+                n_jobs=jobs, engine=engine, journal=place, overwrite=overwrite, progress=progress or False, check=predictions is None,
+                finish=partial(finish, words=words, place=place), wording=inner,
+            )  # fmt: skip
+        results = run_targets(named, people, im, designs, executions)  # saved before the gates: a condition that cannot be read costs no run
+    gates = {name: [gate(result, condition, people=everything) for condition in fail_if or ()] for name, result in results.items()}
     if as_json:
-        echo_json({**audit_record(result), "gates": gates_record(gates)})
+        records = {name: {**audit_record(result), "gates": gates_record(gates[name])} for name, result in results.items()}
+        echo_json({"targets": records} if len(records) > 1 else next(iter(records.values())))
     else:
-        if not quiet:
-            show_run(result, groups, shlex.quote(str(out)) if out is not None else "")
-        show_gates(gates)
-    if any(g.failed for g in gates):
+        for k, (name, result) in enumerate(results.items()):
+            if not quiet:
+                if len(results) > 1:
+                    say_target(name, first=not k)
+                place = places[name]
+                show_run(result, groups, shlex.quote(str(place)) if place is not None else "")
+            show_gates(gates[name], target=name if len(results) > 1 else "")
+    if any(g.failed for found in gates.values() for g in found):
         raise typer.Exit(1)
+
+
+class _Asked(NamedTuple):
+    name: str  # of the run's folder, where there are several targets
+    called: str  # in sentences
+    target: Target
+
+
+def _targets(given: Sequence[str], classes: Any, wording: Wording) -> list[_Asked]:
+    """Return the targets that are typed, each as TARGET or NAME=TARGET; problems of all of them are raised together."""
+    from budge.audit.several import check_targets
+    from budge.targets import parse_target
+
+    found, problems = list[_Asked](), list[Problem]()
+    for text in given:
+        named = None if classes is not None and text in map(str, classes) else re.match(r"([^\W_][\w -]*?)\s*=(?!=)\s*(.+)", text)
+        name, aim = (named[1], named[2]) if named else ("", text)
+        try:
+            found.append(_Asked(re.sub(r"[^\w.-]+", "-", name or text).strip("-."), name.replace("_", " "), parse_target(aim, classes=classes)))
+        except InputError as error:
+            problems += [replace(p, where="--target") for p in error.problems]
+    InputError.raise_if(problems)
+    if len(found) == 1:
+        return [found[0]._replace(called=wording.target_name or found[0].called)]
+    if wording.target_name:
+        raise InputError("names one of several targets", where="--target-name", got=wording.target_name, remedy="write --target NAME=TARGET")
+    names = [asked.name for asked in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("two targets have one name", where="--target", got=twice, remedy="write --target NAME=TARGET")
+    check_targets(names)
+    return found
 
 
 def _people(data: str, drop: list[str] | None, label: str | None, read: list[str] | None) -> tuple[Any, pd.DataFrame | None, list[str]]:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Project, run_of, say
+from budge.cli.shared import RUNS, Project, run_of, runs_of, say
 from budge.errors import InputError, OutputExistsError
 
 __all__ = ["register"]
@@ -22,7 +22,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _export(
-    run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
+    run: Annotated[Path, typer.Argument(help=RUNS)],
     csv: Annotated[bool, typer.Option("--csv", help="people.csv: one row per person and model.")] = False,
     parquet: Annotated[bool, typer.Option("--parquet", help="people.parquet: the same, with types.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="shares.tex: the table of shares by model and group, for a paper.")] = False,
@@ -39,16 +39,19 @@ def _export(
     chosen = [file for file, asked in zip(FILES.values(), (csv, parquet, latex, xlsx)) if asked]
     if not chosen:
         raise InputError("no kind of file is asked for", remedy=f"give one or more of {', '.join(FILES)}")
-    places = [(run if out is None else out) / file for file in chosen]
-    for place in places:
+    folders = runs_of(run)
+    places = {name: [(folder if out is None else out / name) / file for file in chosen] for name, folder in folders.items()}
+    written = [place for some in places.values() for place in some]
+    for place in written:
         if place.exists() and not overwrite:
             raise OutputExistsError("exists already", where=str(place), remedy="choose another folder with --out, or --overwrite")
-    found = run_of(run)
-    if out is not None:
-        make_folder(out)
-    for place in places:
-        found.export(place, overwrite=overwrite)
+    found = {name: run_of(folder) for name, folder in folders.items()}
+    for name, one in found.items():
+        if out is not None:
+            make_folder(out / name)
+        for place in places[name]:
+            one.export(place, overwrite=overwrite)
     if as_json:
-        echo_json({"run": str(run), "files": [{"file": str(place), "bytes": place.stat().st_size} for place in places]})
+        echo_json({"run": str(run), "files": [{"file": str(place), "bytes": place.stat().st_size} for place in written]})
     elif not quiet:
-        say(f"Wrote {', '.join(map(str, places))}.")
+        say(f"Wrote {', '.join(map(str, written))}.")

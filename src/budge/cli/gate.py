@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from budge.cli import echo_json
-from budge.cli.shared import Condition, Id, Project, Read, gates_record, read_people, run_of, same_people, show_gates, without
+from budge.cli.shared import (
+    RUNS,
+    Condition,
+    Id,
+    Project,
+    Read,
+    gates_record,
+    read_people,
+    run_of,
+    runs_of,
+    same_people,
+    show_gates,
+    without,
+)
 from budge.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from budge.audit.gate import Gate
+    from budge.audit.result import Audit
 
 __all__ = ["register"]
 
@@ -21,7 +41,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _gate(
-    run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
+    run: Annotated[Path, typer.Argument(help=RUNS)],
     fail_if: Annotated[list[str], Condition],
     model: Annotated[str | None, typer.Option(help="The name of one model of the run; all of them unless given.")] = None,
     data: Annotated[str | None, typer.Option(metavar="FILE", help="The people of the run, for conditions on their columns.")] = None,
@@ -36,23 +56,31 @@ def _gate(
 
     Example: budge gate run/ --fail-if "share(verdict == 'below', sex == 'f') > 0.1" --fail-if "gap_low(sex) > 0.05"
     """
-    from budge.audit.gate import gate
-
-    found = run_of(run)
+    found = {name: run_of(folder) for name, folder in runs_of(run).items()}
     people = None
     if data is not None:
         people = read_people(data, label, read)
-        same_people(found, without(people, drop))
+        for one in found.values():
+            same_people(one, without(people, drop))
+    gates = {name: _gates(one, fail_if, model, people) for name, one in found.items()}
+    failed = {name: [g for g in some if g.failed] for name, some in gates.items()}
+    many = sum(map(len, failed.values()))
+    if as_json:
+        records = {name: gates_record(some) for name, some in gates.items()}
+        echo_json({"run": str(run), "failed": many, **({"gates": records[""]} if "" in records else {"targets": records})})
+    else:
+        for name, some in (failed if quiet else gates).items():
+            show_gates(some, target=name)
+    if many:
+        raise typer.Exit(1)
+
+
+def _gates(found: Audit, conditions: Sequence[str], model: str | None, people: pd.DataFrame | None) -> list[Gate]:
+    from budge.audit.gate import gate
+
     try:
-        gates = [gate(found, condition, model=model, people=people) for condition in fail_if]
+        return [gate(found, condition, model=model, people=people) for condition in conditions]
     except InputError as error:
         if people is not None or not any(p.what == "no such column" for p in error.problems):
             raise
         raise InputError([replace(p, remedy=f"{p.remedy}; a run keeps its groups, other columns of the people need --data") for p in error.problems]) from None
-    failed = [g for g in gates if g.failed]
-    if as_json:
-        echo_json({"run": str(run), "failed": len(failed), "gates": gates_record(gates)})
-    else:
-        show_gates(failed if quiet else gates)
-    if failed:
-        raise typer.Exit(1)

@@ -25,7 +25,7 @@ KEYS = (
     "spec", "data", "model", "target", "run", "id", "drop", "by", "population", "threshold", "alpha", "claim", "harm", "output", "cutoff", "on-invalid", "seed",
     "people-name", "target-name", "group-label", "feature-label", "threshold-reason", "purpose", "auditor",
 )  # fmt: skip
-SEVERAL = ("model", "drop", "by", "group-label", "feature-label")
+SEVERAL = ("model", "target", "drop", "by", "group-label", "feature-label")
 SHELL = ("trust", "overwrite", "engine", "predictions", "jobs", "fail-if", "out")  # options that a file that is read must not set, or that are of one call
 RUN_ONLY = ("show", "export", "gate", "report")  # commands about a saved run, which holds its own question
 
@@ -55,8 +55,8 @@ def read_project(path: Path) -> dict[str, list[str]] | None:
 
 def _texts(key: str, value: Any, folder: Path) -> list[str]:
     """Return the values of one key as texts."""
-    if key == "model" and isinstance(value, Mapping):
-        value = [f"{name}={file}" if isinstance(file, str) else file for name, file in value.items()]
+    if key in ("model", "target") and isinstance(value, Mapping):
+        value = [f"{name}={one}" if isinstance(one, str | int | float) and not isinstance(one, bool) else one for name, one in value.items()]
     several = list(value) if isinstance(value, list) else [value]
     if any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in several) or (isinstance(value, list) and key not in SEVERAL) or not several:
         what = "must be a text, or a list of texts" if key in SEVERAL else "must be one text or number"

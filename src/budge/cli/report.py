@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,6 +12,7 @@ import typer
 from budge.cli import echo_json
 from budge.cli.models import Trust, models_of
 from budge.cli.shared import (
+    RUNS,
     Auditor,
     FeatureLabels,
     GroupLabels,
@@ -27,12 +28,14 @@ from budge.cli.shared import (
     progress_bar,
     read_people,
     run_of,
+    runs_of,
     same_people,
     say,
     without,
     wording_of,
 )
 from budge.errors import InputError, OutputExistsError, nearest
+from budge.files import make_folder
 from budge.stored import MEGABYTE, check_shape, parse_json, read_bytes
 
 __all__ = ["register"]
@@ -46,8 +49,10 @@ def register(app: typer.Typer) -> None:
 
 
 def _report(
-    run: Annotated[Path, typer.Argument(help="The folder of a saved run.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The file to write; report.html in the run's folder unless given.")] = None,
+    run: Annotated[Path, typer.Argument(help=RUNS)],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The file to write, or a folder for several targets; report.html in the run's folder unless given.")
+    ] = None,
     data: Annotated[str | None, typer.Option(metavar="FILE", help="The people of the run, for --by and --model.")] = None,
     model: Annotated[
         list[str] | None,
@@ -81,16 +86,20 @@ def _report(
     from budge.report.document import worded, write_report
     from budge.report.saved import ablation_from, sensitivity_from
 
-    place = out if out is not None else run / "report.html"
-    if place.exists() and not overwrite:
-        raise OutputExistsError("exists already", where=str(place), remedy="choose another name with --out, or --overwrite")
+    folders = runs_of(run)
+    places = _places(folders, out)
+    for place in places.values():
+        if place.exists() and not overwrite:
+            raise OutputExistsError("exists already", where=str(place), remedy="choose another name with --out, or --overwrite")
     if model and data is None:
         raise InputError("the people are needed with the model", where="--model", got=model, remedy="give --data, too")
     given = wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor)
-    found = run_of(run).whole()
+    if target_name and len(folders) > 1:
+        raise InputError("names one of several targets", where="--target-name", got=target_name, remedy="leave it out, or report one run at a time")
+    runs = {name: run_of(folder).whole() for name, folder in folders.items()}
     everything = None if data is None else read_people(data, label, read)
-    nouns = worded(found, given, by or (), people=everything, shell=True)
-    groups = _groups(found, everything, by)
+    nouns = {name: worded(found, given, by or (), people=everything, shell=True) for name, found in runs.items()}
+    groups = {name: _groups(found, everything, by) for name, found in runs.items()}
     stress: dict[str, Any] = {"ablation": None, "sensitivity": None}
     if ablation is not None:
         stress["ablation"] = ablation_from(_record(ablation), where=str(ablation))
@@ -98,15 +107,29 @@ def _report(
         stress["sensitivity"] = sensitivity_from(_record(sensitivity), where=str(sensitivity))
     if everything is not None:
         table = without(everything, drop)
-        same_people(found, table)
-        if model:
-            found = _replayed(found, _models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
+        for name, found in runs.items():
+            same_people(found, table)
+            if model:
+                runs[name] = _replayed(found, _models(model, found.models, trust=trust, output=output, cutoff=cutoff), table)
     with progress_bar("people, each rule relaxed", quiet=quiet or as_json or not (model and why) or ablation is not None) as progress:
-        write_report(found, place, by=groups, why=why, title=title, nouns=nouns, progress=progress, overwrite=overwrite, **stress)
+        for name, found in runs.items():
+            if out is not None and name:
+                make_folder(out)
+            write_report(
+                found, places[name], by=groups[name], why=why, title=title, nouns=nouns[name], progress=progress, overwrite=overwrite, **stress
+            )  # fmt: skip
     if as_json:
-        echo_json({"report": str(place), "bytes": place.stat().st_size, "people": len(found.table)})
-    elif not quiet:
+        records = {name: {"report": str(place), "bytes": place.stat().st_size, "people": len(runs[name].table)} for name, place in places.items()}
+        echo_json(records.get("", {"targets": records}))
+    for place in () if as_json or quiet else places.values():
         say(f"Wrote {place} ({place.stat().st_size / 1e6:.1f} MB).")
+
+
+def _places(folders: Mapping[str, Path], out: Path | None) -> dict[str, Path]:
+    """Return the file of each run's report; `out` is a file, or of several runs a folder."""
+    if out is not None and "" not in folders and out.suffix:
+        raise InputError("there is one report per target", where="--out", got=str(out), remedy="give a folder, or report one run at a time")
+    return {name: folder / "report.html" if out is None else out / f"{name}.html" if name else out for name, folder in folders.items()}
 
 
 def _record(path: Path) -> Any:

@@ -26,6 +26,7 @@ from budge.cli.shared import (
     TargetName,
     people_of,
     run_of,
+    runs_of,
     say,
     wording_of,
 )  # fmt: skip
@@ -142,10 +143,7 @@ def _title(questions: Sequence[Question]) -> str:
 
 def _folders(given: Sequence[Path]) -> list[Path]:
     """Return the folders of runs: those given, and the runs in one that is none itself."""
-    found: list[Path] = []
-    for folder in given:
-        inside = sorted(inner.parent for inner in folder.glob("*/audit.json")) if folder.is_dir() and not (folder / "audit.json").exists() else []
-        found += inside or [folder]
+    found = [inner for folder in given for inner in runs_of(folder).values()]
     if len(found) > MOST_RUNS:
         raise InputError(f"at most {MOST_RUNS} runs are served at a time", where="runs", got=len(found), remedy="name the folders of fewer runs")
     return found

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
     from budge.wording import Wording
 
 __all__ = [
-    "PEOPLE", "Adjust", "Auditor", "Claim", "Condition", "Data", "DataOption", "FeatureLabels", "GroupLabels", "Harm", "Id", "LevelLabels", "Method",
+    "PEOPLE", "RUNS", "Adjust", "Auditor", "Claim", "Condition", "Data", "DataOption", "FeatureLabels", "GroupLabels", "Harm", "Id", "LevelLabels", "Method",
     "OnInvalid", "Output", "PeopleName", "Population", "Project", "Purpose", "Read",
     "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
-    "progress_bar", "read_people", "run_of", "same_people", "say", "say_command", "show_columns", "show_gates", "show_table",
+    "progress_bar", "read_people", "run_of", "runs_of", "same_people", "say", "say_command", "say_target", "show_columns", "show_gates", "show_table",
     "spec_of", "without", "wording_of",
 ]  # fmt: skip
 
 
+MOST_NAMED = 8  # runs that an error names
 DRAFT = "is a draft that nobody has confirmed: go through its features, then take out the line `draft: true`"
 
 #: Options that several commands have.
@@ -42,6 +43,7 @@ OnInvalid = Annotated[Literal["error", "skip", "keep"], typer.Option(help="What 
 Population = Annotated[str, typer.Option(help="outside (those who do not have the target yet), all, or a condition such as 'age < 30'.")]
 Output = Annotated[Literal["auto", "label", "score", "probability"], typer.Option(help="What is read from a model.")]
 PEOPLE = "The people: CSV of any layout, also packed, Parquet, Feather, Excel, JSON lines, or the address of a database."
+RUNS = "The folder of a saved run, or one that holds the runs of several targets."
 Data = Annotated[str, typer.Argument(metavar="DATA", help=PEOPLE)]
 DataOption = Annotated[str, typer.Option("--data", metavar="FILE", help=PEOPLE)]
 Read = Annotated[
@@ -146,6 +148,9 @@ def run_of(folder: Path) -> Audit:
     try:
         return Audit.load(folder)
     except StorageError as error:
+        inside = [str(inner) for name, inner in runs_of(folder).items() if name]
+        if inside:
+            raise StorageError("holds several runs", where=str(folder), remedy=f"give one of them: {', '.join(inside[:MOST_NAMED])}") from None
         if any(folder.glob("*")):
             raise
         near = "" if folder.exists() else near_file(folder)
@@ -221,7 +226,22 @@ def gates_record(gates: Sequence[Gate]) -> list[dict[str, Any]]:
     return [{"condition": g.condition, "failed": g.failed, "numbers": g.numbers} for g in gates]
 
 
-def show_gates(gates: Sequence[Gate]) -> None:
-    """Print one line per gate, failed ones on standard error."""
+def show_gates(gates: Sequence[Gate], *, target: str = "") -> None:
+    """Print one line per gate, failed ones on standard error; `target` names the target where there are several."""
     for found in gates:
-        say(str(found), err=found.failed)
+        say(f"{target}: {found}" if target else str(found), err=found.failed)
+
+
+def say_target(name: str, *, first: bool) -> None:
+    """Print a heading above the results of one of several targets."""
+    if not first:
+        say()
+    say(f"Target: {name}", style="bold")
+
+
+def runs_of(folder: Path) -> dict[str, Path]:
+    """Return the folder of a run by the name ``""``, or the folders of several runs inside it by their names."""
+    from budge.audit.loading import RECORD, runs_in
+
+    inside = [] if (folder / RECORD).exists() else runs_in(folder)
+    return {inner.name: inner for inner in inside} or {"": folder}

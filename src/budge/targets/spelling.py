@@ -55,6 +55,8 @@ def as_target(value: object, *, classes: Iterable[object] | None = None) -> Targ
         return Labels(tuple(sorted(value, key=repr) if isinstance(value, set | frozenset) else value))
     if callable(value):
         return Function(value)
+    if isinstance(value, Mapping):
+        raise InputError("a mapping is no target", where="target", got=dict(value), remedy="budge.audit_targets takes several targets by name")
     return Labels((value,))
 
 
