@@ -235,7 +235,8 @@ def _targets(given: Sequence[str], classes: Any, wording: Wording) -> list[_Aske
     if len(found) == 1:
         return [found[0]._replace(called=wording.target_name or found[0].called)]
     if wording.target_name:
-        raise InputError("names one of several targets", where="--target-name", got=wording.target_name, remedy="write --target NAME=TARGET")
+        remedy = 'leave it out (--target-name "" where a project file has it) and write --target NAME=TARGET'
+        raise InputError("names one of several targets", where="--target-name", got=wording.target_name, remedy=remedy)
     names = [asked.name for asked in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
