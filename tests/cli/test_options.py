@@ -145,7 +145,7 @@ def test_commands_are_short(project: Path, monkeypatch: pytest.MonkeyPatch, caps
         assert main(["audit", "-q", "--target", "0", "-o", str(tmp_path / "other")]) == 0  # what is typed wins
         assert budge.Audit.load(tmp_path / "other").info["target"] == "is 0"
         assert list(budge.Audit.load("run").models) == ["one"]
-        (project / "budge.toml").write_text(written({"by": ["age"], "data": "nothing.csv"}) + text.replace('data = "people.csv"\n', ""))
+        (project / "budge.toml").write_text(written({"by": ["age"], "data": "nothing.csv", "read": ["header=no"]}) + text.replace('data = "people.csv"\n', ""))
         assert main(["audit", "loans.yaml", "people.csv", "-q", "--by", "sex", "--drop", "paid", "--drop", "sex", "-o", str(tmp_path / "third")]) == 0
         assert [column for column, _ in budge.Audit.load(tmp_path / "third").design.groups] == ["sex"]  # a list that is typed takes the place of the file's
     finally:

@@ -22,10 +22,10 @@ FILE = "budge.toml"
 MOST_BYTES = 64_000
 #: What may stand in a project file: the name of an option without its hyphens, `spec` and `data`, and `run`, the folder of the run.
 KEYS = (
-    "spec", "data", "model", "target", "run", "id", "drop", "by", "population", "threshold", "alpha", "claim", "harm", "output", "cutoff", "on-invalid", "seed",
-    "people-name", "target-name", "group-label", "feature-label", "threshold-reason", "purpose", "auditor",
+    "spec", "data", "read", "model", "target", "run", "id", "drop", "by", "population", "threshold", "alpha", "claim", "harm", "output", "cutoff", "on-invalid",
+    "seed", "people-name", "target-name", "group-label", "feature-label", "level-label", "threshold-reason", "purpose", "auditor",
 )  # fmt: skip
-SEVERAL = ("model", "target", "drop", "by", "group-label", "feature-label")
+SEVERAL = ("read", "model", "target", "drop", "by", "group-label", "feature-label", "level-label")
 SHELL = ("trust", "overwrite", "engine", "predictions", "jobs", "fail-if", "out")  # options that a file that is read must not set, or that are of one call
 RUN_ONLY = ("show", "export", "gate", "report")  # commands about a saved run, which holds its own question
 
@@ -110,6 +110,8 @@ def completed(command: str, parameters: Sequence[Any], typed: Mapping[str, Any],
             raise InputError("is a spec, no project file", where=str(path), remedy="write the names of options, such as spec and target")
         return arguments, []
     known = {"run": found["run"]} if command in RUN_ONLY and "run" in found else {} if command in RUN_ONLY else found
+    if "data" in typed:  # how one file is read says nothing of another
+        known = {key: value for key, value in known.items() if key != "read"}
     options, behind, used = list[str](), list[str](), list[str]()
     open_ = True  # an argument can be added only behind those that were typed or added
     for parameter in parameters:
