@@ -75,6 +75,37 @@ def test_a_gate_on_rho_is_refused_where_answers_are_missing() -> None:
     assert gate(found, "count(high > 0.05) > 2").failed
 
 
+def test_people_of_whom_a_number_is_not_known_cannot_let_a_gate_pass(listed: budge.Audit) -> None:
+    """A comparison with what is not known is false: of whom, in two runs side by side, and of p-values where points are listed."""
+    X, im = loans()
+
+    def lossy(table: pd.DataFrame) -> np.ndarray:
+        lost = (table["years"].to_numpy() % 3 == 1) & (table["balance"].to_numpy() == 4)
+        return np.where(lost, np.nan, approve(table))
+
+    model = budge.models.as_predictor(lossy)
+    design = budge.Design(target=1, threshold=0.4, population="all", max_unresolved=0.9)
+    found = budge.audit(model, X, im, design=design)
+    known = budge.audit(approve, X, im, design=design)
+    open_ = int(found.table["rho"].isna().sum())
+    assert open_
+    wrong = [(found, "count(verdict != 'below', rho < 2) == 0"), (listed, "share(p_value < 0.05) > 0"), (listed, "count(low < 1, p_adjusted > 0.1) > 0")]
+    for over, condition in wrong:
+        with pytest.raises(InputError, match="is not known of"):
+            gate(over, condition)
+    both = known.compare(found)
+    for condition in ("count(difference < 0) > 9", "count(changed, rho_second > 0) > 9", "mean(difference) < -0.5"):
+        with pytest.raises(InputError, match=rf"is not known of {open_} people: answers are missing"):
+            both.gate(condition)
+    assert not both.gate("count(low > 0) > 0 or count(rho_first > 2) > 0").failed
+
+
+def test_numbers_stand_in_a_condition_as_they_are() -> None:
+    table = pd.DataFrame({"change": [-0.5, -0.5], "large": [12345678901234, 12345678901234]})
+    for condition in ("mean(change) ** 2 == 0.25", "0 - mean(change) ** 2 < 0", "2 - mean(change) == 2.5", "most(large) == 12345678901234"):
+        assert gate_table(table, condition).failed, condition  # a power of a negative number was the negative of one
+
+
 def test_numbers_with_a_guarantee() -> None:
     X = dials(60)[0].assign(rate=np.repeat([0.0, 0.5], 30), group=np.repeat(["a", "b"], 30))
     wish: dict[str, Any] = {"target": 1, "n": 60, "seed": 1, "population": "all"}

@@ -10,11 +10,13 @@ and ``gap_low`` (what the largest difference between two declared groups is at l
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.conditions import evaluate
@@ -35,6 +37,8 @@ __all__ = ["Gate", "check_gate", "gate", "gate_table"]
 
 Number = Callable[[str, str], float]  # of a name outside of brackets, and of the column that follows it in brackets
 OVER_PEOPLE = ("share", "count", "mean", "least", "most")
+#: Numbers of an audit, and of two that are compared, which may be missing of people who were judged.
+UNKNOWN = ("rho", "p_value", "p_adjusted", "rho_first", "rho_second", "difference")
 MOST_TRIED = 1000  # people whose columns and levels a condition is tried on
 GUARANTEED = ("share_low", "share_high", "gap_low")
 WORDS = {"verdict": VERDICTS, "status": STATUSES, "method": LAWS, "exactness": EXACTNESS, "extreme": EXTREMES}
@@ -224,7 +228,7 @@ def _judged(
             raise InputError("this function is unknown", where="fail-if", got=token.text, remedy=nearest(token.text, [*OVER_PEOPLE, *FUNCTIONS]))
         else:
             continue
-        text, told = text + condition[end : token.column] + repr(round(value, 12)), told + condition[end : token.column] + f"{value:.6g}"
+        text, told = text + condition[end : token.column] + _written(value), told + condition[end : token.column] + f"{value:.6g}"
         end = after
     text, told = text + condition[end:], told + condition[end:]
     try:
@@ -239,6 +243,11 @@ def _judged(
         remedy = "write e.g. \"share(verdict == 'below') > 0.05\""
         raise InputError("is not a condition over people", where="fail-if", got=condition, remedy=remedy)
     return Gate(condition, not trial and bool(np.all(parsed.evaluate({}))), told)
+
+
+def _written(value: float) -> str:
+    """Return a number for a condition, without the rounding errors of sums; in brackets, so that a power is one of the negative number."""
+    return f"({round(value, 12)!r})"
 
 
 def _tokens(condition: str) -> list[Token]:
@@ -261,10 +270,25 @@ def _arguments(tokens: list[Token], condition: str) -> list[tuple[int, int]]:
     raise InputError("a bracket is not closed", where="fail-if", got=condition)
 
 
+def _names(text: str) -> set[str]:
+    """Return the columns that a text names."""
+    return {str(token.value) for token in (_tokens(text) if text else ()) if token.kind in ("name", "quoted")}
+
+
+def _open(table: pd.DataFrame, column: str) -> npt.NDArray[np.bool_]:
+    """Return who was judged and has no number in a column."""
+    if column not in table.columns or not ({"rho", "method"} <= set(table.columns) or "rho_first" in table.columns):
+        return np.zeros(len(table), dtype=bool)
+    judged = table["low"].notna() if "rho_first" in table.columns else table["method"] != "none"
+    return (table[column].isna() & judged).to_numpy(dtype=bool)
+
+
 def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: list[str], words: Mapping[str, tuple[str, ...]], *, trial: bool) -> float:
     """Return a number over all people, or those who meet a second condition, from tables that come one after the other."""
-    total, known, people, gaps, least, most = 0.0, 0, 0, 0, np.inf, -np.inf
+    total, known, people, least, most = 0.0, 0, 0, np.inf, -np.inf
     what, whom = inside[0], inside[1] if len(inside) > 1 else ""
+    of_whom, gaps = _names(whom), Counter[str]()
+    asked = [column for column in UNKNOWN if column in _names(what) | of_whom]
     told = f"{name}({','.join(inside)})"
     if len(inside) > 2:
         raise InputError("takes one condition, and one on whom it is about", where="fail-if", got=told, remedy=f"{name}(verdict == 'below', sex == 'f')")
@@ -281,16 +305,17 @@ def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: list[str], w
                 raise InputError("is not a condition", where="fail-if", got=whom.strip(), remedy="compare a column with a value, e.g. sex == 'f'")
             chosen = np.asarray(met, dtype=bool)
         numbers = values[chosen].astype(float)
-        if re.search(r"\brho\b", what) and {"rho", "method"} <= set(table.columns):  # a comparison with what is not known is false, and so is its opposite
-            gaps += int((table["rho"].isna() & (table["method"] != "none"))[chosen].sum())
+        for column in asked:  # a comparison with what is not known is false, and so is its opposite
+            gaps[column] += int((_open(table, column) & (chosen | (column in of_whom))).sum())
         there = numbers[~np.isnan(numbers)]
         total, known, people = total + float(there.sum()), known + len(there), people + len(numbers)
         least, most = min(least, float(there.min(initial=np.inf))), max(most, float(there.max(initial=-np.inf)))
     if trial:
         return 0.5
-    if gaps:
-        what = f"rho is not known of {gaps} people: answers are missing, or proofs leave it open"
-        raise InputError(what, where="fail-if", got=told, remedy="use low or high")
+    for column in +gaps:
+        why = "they were not drawn" if column.startswith("p_") else "answers are missing, or proofs leave it open"
+        remedy = "use verdict" if column.startswith("p_") else "use low or high"
+        raise InputError(f"{column} is not known of {gaps[column]} people: {why}", where="fail-if", got=told, remedy=remedy)
     if name == "count":
         return total if known == people else np.nan
     if not known:
