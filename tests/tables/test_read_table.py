@@ -180,6 +180,29 @@ def test_a_point_is_no_decimal_sign_beside_a_comma_that_is(tmp_path: Path) -> No
         assert found["a"].tolist() == ["1.234", "2.500"]
 
 
+@pytest.mark.parametrize(("text", "values"), [
+    ("30;1,5;rent\n31;2,5;own\n32;1,0;rent\n", [[30, 1.5, "rent"], [31, 2.5, "own"], [32, 1.0, "rent"]]),
+    ("1,5\t2,5\n2,5\t3,5\n1,0\t1,0\n", [[1.5, 2.5], [2.5, 3.5], [1.0, 1.0]]),
+    ("30,1;2,a\n31,3;4,b\n30,1;2,a\n", [[30, "1;2", "a"], [31, "3;4", "b"], [30, "1;2", "a"]]),
+])  # fmt: skip
+def test_decimal_commas_do_not_separate_cells_where_no_line_has_names(tmp_path: Path, text: str, values: list[list[Any]]) -> None:
+    path = wrote(tmp_path / "x.csv", text)
+    assert budge.read_table(path).to_numpy(object).tolist() == values == together(path, 1).to_numpy(object).tolist()
+
+
+@pytest.mark.parametrize(("text", "income"), [
+    ("income;rate\n1.234;2,5\n2.345;3,5\n999;1,5\n", ["1.234", "2.345", "999"]), ("income;rate\n0.125;2,5\n2.345;3,5\n", [0.125, 2.345]),
+])  # fmt: skip
+def test_a_thousand_with_a_point_is_no_fraction_beside_decimal_commas(
+    tmp_path: Path, text: str, income: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:  # fmt: skip
+    path = wrote(tmp_path / "x.csv", text)
+    frame = budge.read_table(path)
+    assert frame["income"].tolist() == income == together(path, 1)["income"].tolist()
+    assert frame["rate"].tolist() == ([2.5, 3.5, 1.5] if len(income) == 3 else ["2,5", "3,5"])
+    assert "is kept as texts in" in caplog.text
+
+
 def test_a_formula_without_its_result_is_an_error_and_no_missing_value(tmp_path: Path) -> None:
     book = pytest.importorskip("openpyxl").Workbook()
     for row in (["a", "b"], [1, "=A2*2"], [2, 5]):

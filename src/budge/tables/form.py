@@ -27,6 +27,7 @@ _SEEN, _RECORDS, _STEP = 500_000, 200, 1 << 22  # bytes and lines by which a fil
 _CANDIDATES = (",", ";", "\t", "|")
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces", r"\s+": "white space"}
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
+_DECIMAL = re.compile(r"[+-]?\d+,\d+")
 _ALMOST = re.compile(r"[+-]?[$€£]?\s?\d+([.,'’_\s]\d+)*\s?[%$€£]?")  # with signs of thousands, of money, of a hundredth
 _UNDEFINED = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes that stand for no letter in Windows-1252
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # of the order of bytes
@@ -199,10 +200,11 @@ def _records(seen: str, separator: str, whole: bool, *, spaced: bool = False) ->
 def _separator(seen: str, default: str, whole: bool, loose: bool) -> str:
     """Return what separates cells: the usual sign, unless all lines have the same number of cells by another one alone."""
     usual = _records(seen, default, whole)
-    if _is_even(usual):
-        return default
     others = {sign: _records(seen, sign, whole) for sign in _CANDIDATES if sign != default}
     fitting = [sign for sign, found in others.items() if _is_even(found)]
+    if _is_even(usual):  # or all of its commas are those of decimals: 30;1,5 without a line of names
+        decimals = [sign for sign in fitting if default == "," and all(_DECIMAL.fullmatch(cell.strip()) for r in others[sign] for cell in r if "," in cell)]
+        return decimals[0] if decimals else default
     if not fitting and usual and len(usual[0]) == 1:  # some lines may have too many cells, or too few
         fitting = [sign for sign, found in others.items() if len(found[0]) > 1 and sum(len(r) == len(found[0]) for r in found) >= len(found) / 2]
     if fitting:
@@ -223,7 +225,8 @@ def _is_spaced(records: Sequence[Sequence[str]]) -> bool:
 
 def _has_decimal_commas(records: Sequence[Sequence[str]]) -> bool:
     cells = [cell.strip() for record in records for cell in record]
-    return any(re.fullmatch(r"[+-]?\d+,\d+", c) for c in cells) and not any(re.fullmatch(r"[+-]?\d+\.\d+", c) for c in cells)
+    points = [c for c in cells if re.fullmatch(r"[+-]?\d+\.\d+", c)]  # beside 2,5 a 1.234 is a thousand
+    return any(_DECIMAL.fullmatch(c) for c in cells) and all(re.fullmatch(r"[+-]?[1-9]\d{0,2}\.\d{3}", c) for c in points)
 
 
 def holds_values(records: Sequence[Sequence[str]]) -> bool:
