@@ -98,4 +98,5 @@ def _measured(found: Audit, measure: Measure) -> float:
     summary = found.summary()
     if measure == "mean_rho":
         return float("nan") if summary.mean_rho is None else summary.mean_rho
-    return (summary.no_way if measure == "no_way" else summary.verdicts.get(measure, 0)) / summary.given
+    word = "none" if measure == "below" and found.design.threshold == 0 else measure
+    return (summary.no_way if measure == "no_way" else summary.verdicts.get(word, 0)) / summary.given

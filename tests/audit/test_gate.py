@@ -100,6 +100,23 @@ def test_people_of_whom_a_number_is_not_known_cannot_let_a_gate_pass(listed: bud
     assert not both.gate("count(low > 0) > 0 or count(rho_first > 2) > 0").failed
 
 
+def test_a_verdict_that_a_threshold_does_not_have_is_refused() -> None:
+    """At the threshold 0 nobody is below, but without a way: a gate on the other word would never fail."""
+    X, im = loans()
+    for threshold, there, other in ((0.0, "none", "below"), (0.4, "below", "none")):
+        found = budge.audit(approve, X, im, target=1, threshold=threshold)
+        gate(found, f"share(verdict == '{there}') > 0.5")
+        check_gate(f"share(verdict == '{there}') > 0.5", X, threshold=threshold)
+        found.compare(found).gate(f"count(second == '{there}') > 5")
+        for ask in (
+            lambda word, found=found: gate(found, f"share(verdict == '{word}') > 0.5"),
+            lambda word, threshold=threshold: check_gate(f"share(verdict == '{word}') > 0.5", X, threshold=threshold),
+            lambda word, found=found: found.compare(found).gate(f"count(second == '{word}') > 5"),
+        ):
+            with pytest.raises(InputError, match="no such level"):
+                ask(other)
+
+
 def test_numbers_stand_in_a_condition_as_they_are() -> None:
     table = pd.DataFrame({"change": [-0.5, -0.5], "large": [12345678901234, 12345678901234]})
     for condition in ("mean(change) ** 2 == 0.25", "0 - mean(change) ** 2 < 0", "2 - mean(change) == 2.5", "most(large) == 12345678901234"):

@@ -37,6 +37,7 @@ def test_shares_are_of_everybody_in_the_fold() -> None:
     assert responsiveness_scorer(IM, target=1, measure=lambda audit: len(audit.table))(Cut(), people) == 3
     assert responsiveness_scorer(IM, target=1, threshold=0.3)(Cut(), people) == -0.75
     assert responsiveness_scorer(IM, design=Design(target=1, threshold=0.3))(Cut(), people) == -0.75
+    assert responsiveness_scorer(IM, target=1, threshold=0)(Cut(), people) == -0.5  # below the threshold 0 is who has no way at all
     assert responsiveness_scorer(IM, target=1)(Cut(), people[3:]) == 0  # everybody has it
     assert np.isnan(responsiveness_scorer(IM, target=1, measure="mean_rho")(Cut(), people[3:]))
 

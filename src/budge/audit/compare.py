@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from budge.audit.failing import ASIDE
-from budge.audit.gate import Gate, gate_table
+from budge.audit.gate import Gate, gate_table, verdict_words
 from budge.audit.result import Audit
 from budge.audit.summary import heads, records
 from budge.audit.tally import Tally
@@ -71,7 +71,7 @@ class Comparison:
     def gate(self, condition: str) -> Gate:
         """Evaluate a condition over the table, with `difference_low` and `difference_high`, the interval of the difference of shares."""
         numbers = {"difference_low": self.low, "difference_high": self.high}
-        return gate_table(self.table, condition, numbers=numbers, words={"first": VERDICTS, "second": VERDICTS})
+        return gate_table(self.table, condition, numbers=numbers, words=dict.fromkeys(("first", "second"), verdict_words(self.threshold)))
 
     def __str__(self) -> str:
         return in_lines(self.sentences())

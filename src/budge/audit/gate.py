@@ -33,7 +33,7 @@ from budge.stats.counts import LAWS, STATUSES
 if TYPE_CHECKING:
     from budge.audit.result import Audit
 
-__all__ = ["Gate", "check_gate", "gate", "gate_table"]
+__all__ = ["Gate", "check_gate", "gate", "gate_table", "verdict_words"]
 
 Number = Callable[[str, str], float]  # of a name outside of brackets, and of the column that follows it in brackets
 OVER_PEOPLE = ("share", "count", "mean", "least", "most")
@@ -41,7 +41,7 @@ OVER_PEOPLE = ("share", "count", "mean", "least", "most")
 UNKNOWN = ("rho", "p_value", "p_adjusted", "rho_first", "rho_second", "difference")
 MOST_TRIED = 1000  # people whose columns and levels a condition is tried on
 GUARANTEED = ("share_low", "share_high", "gap_low")
-WORDS = {"verdict": VERDICTS, "status": STATUSES, "method": LAWS, "exactness": EXACTNESS, "extreme": EXTREMES}
+WORDS = {"status": STATUSES, "method": LAWS, "exactness": EXACTNESS, "extreme": EXTREMES}
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
     def guaranteed(what: str, column: str) -> float:
         return _guaranteed(audit, what, names[0], column)
 
-    found = _judged(condition, tables, dict.fromkeys(GUARANTEED, guaranteed), WORDS)
+    found = _judged(condition, tables, dict.fromkeys(GUARANTEED, guaranteed), _words(audit.design.threshold))
     rough = bool(used) and audit.tally(names[0]).total("approximate") > 0
     return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
 
@@ -103,7 +103,16 @@ def gate_table(
     return _judged(condition, lambda: iter([table]), {name: known(v) for name, v in (numbers or {}).items()}, words or {"verdict": VERDICTS})
 
 
-def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (), *, models: int = 1) -> None:
+def verdict_words(threshold: float) -> tuple[str, ...]:
+    """Return the verdicts that there are at a threshold: below 0 there is nobody, and who has no way at all has a verdict of their own."""
+    return tuple(word for word in VERDICTS if word != ("none" if threshold > 0 else "below"))
+
+
+def _words(threshold: float) -> dict[str, tuple[str, ...]]:
+    return {"verdict": verdict_words(threshold), **WORDS}
+
+
+def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (), *, models: int = 1, threshold: float = 0.1) -> None:
     """Raise what is wrong with a condition before any work is done: its text, its columns, what it needs.
 
     Parameters
@@ -112,6 +121,8 @@ def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (),
         A row or more of the people, with all columns that the condition may name.
     groups
         The columns that will be declared as groups.
+    threshold
+        The threshold of the audit.
 
     Examples
     --------
@@ -142,7 +153,7 @@ def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (),
         own = pd.DataFrame({"prediction": prediction, **row}, index=range(max(len(some), 1)))
         table = _beside_table(own, some, condition)
         try:
-            _judged(condition, lambda: iter([table]), dict.fromkeys(GUARANTEED, guaranteed), WORDS, trial=True)  # noqa: B023
+            _judged(condition, lambda: iter([table]), dict.fromkeys(GUARANTEED, guaranteed), _words(threshold), trial=True)  # noqa: B023
         except InputError as error:
             problem = problem or error
         else:

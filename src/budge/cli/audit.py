@@ -156,7 +156,7 @@ def audit(
         if column not in known:
             raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
     for condition in fail_if or ():
-        check_gate(condition, _first_rows(people, everything), groups, models=len(model or [1]))
+        check_gate(condition, _first_rows(people, everything), groups, models=len(model or [1]), threshold=threshold)
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
     named = (
         {"model": PredictionFile.read(predictions, **options)}
