@@ -110,10 +110,14 @@ def _append(part: pd.DataFrame, file: BinaryIO, writer: Any, place: Path) -> Any
     except ImportError:
         remedy = "pip install 'budge[parquet]', or write .csv"
         raise MissingDependencyError("Parquet needs pyarrow", where=str(place), remedy=remedy) from None
-    rows = pa.Table.from_pandas(part, preserve_index=False)
-    if writer is None:  # a column that has no value yet may have any later
-        writer = pq.ParquetWriter(file, pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in rows.schema]))
-    writer.write_table(rows.cast(writer.schema))
+    try:
+        rows = pa.Table.from_pandas(part, preserve_index=False)
+        if writer is None:  # a column that has no value yet may have any later
+            writer = pq.ParquetWriter(file, pa.schema([f.with_type(pa.string()) if pa.types.is_null(f.type) else f for f in rows.schema]))
+        writer.write_table(rows.cast(writer.schema))
+    except (pa.ArrowException, ValueError) as error:
+        what = f"a column of a Parquet file has values of one type: {error.args[0] if error.args else error}"
+        raise InputError(what, where=str(place), remedy="write .csv, or make the column's values texts") from None
     return writer
 
 

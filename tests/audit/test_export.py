@@ -139,6 +139,23 @@ def test_a_stream_is_exported_part_by_part(tmp_path: Path) -> None:
     assert stream.export(tmp_path / "s.tex").read_text() == table.export(tmp_path / "t.tex").read_text()
 
 
+def test_labels_and_people_that_files_have_no_place_for(tmp_path: Path) -> None:
+    X, im = loans()
+    models = {"one": approve, "two": lambda t: 1 - approve(t)}
+    named = budge.audit(models, X.set_index(pd.Index([f"p{k}" for k in range(len(X))], name="model")), im, target=1, population="all")
+    named.export(tmp_path / "named.csv")
+    rows = pd.read_csv(tmp_path / "named.csv")
+    assert rows["person"].tolist() == 2 * [f"p{k}" for k in range(len(X))]
+    assert rows["model"].tolist() == len(X) * ["one"] + len(X) * ["two"]
+    nobody = budge.audit(lambda t: np.ones(len(t), dtype=int), X, im, target=1, groups="home")
+    for kind in (".csv", ".parquet", ".xlsx", ".tex"):
+        assert nobody.export(tmp_path / f"nobody{kind}").exists()
+    mixed = budge.audit(approve, X.set_index(pd.Index([*range(len(X) - 1), "last"], name="id", dtype=object)), im, target=1, population="all")
+    with pytest.raises(InputError, match=r"mixed\.parquet: a column of a Parquet file has values of one type.*write \.csv"):
+        mixed.export(tmp_path / "mixed.parquet")
+    assert not (tmp_path / "mixed.parquet").exists()
+
+
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     X, im = loans()
     found = budge.audit(approve, X, im, target=1, groups="home")

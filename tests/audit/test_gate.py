@@ -191,6 +191,18 @@ def test_the_gap_of_one_column() -> None:
             gate(found, text)
 
 
+def test_a_gap_of_fewer_than_two_groups_is_an_error() -> None:
+    X, im = loans()
+    wish: dict[str, Any] = {"target": 1, "groups": ["home", "closed"], "threshold": 0.4, "population": "home == 'own'"}
+    found = budge.audit(approve, X, im, **wish)
+    assert found.table["verdict"].isin(["below", "above"]).any()
+    with pytest.raises(InputError, match="fewer than two groups"):
+        gate(found, "gap_low(home) > 0.1")
+    gate(found, "gap_low > 0.1")  # of the other column
+    with pytest.raises(InputError, match="fewer than two groups"):
+        gate(budge.audit(lambda t: np.ones(len(t), dtype=int), X, im, target=1, groups="home"), "gap_low > 0.1")
+
+
 def test_what_is_wrong_with_a_condition_is_known_before_any_work(listed: budge.Audit) -> None:
     X = loans()[0].assign(region=list("nsew") * 3)
     good = ["share(verdict == 'below') > 0.1", "share(prediction == 'yes') > 0", "mean(prediction) > 0", "gap_low(home) > 0"]

@@ -63,10 +63,11 @@ def _people(audit: Audit) -> Iterator[pd.DataFrame]:
     for name in audit.models:
         for piece in audit.in_memory(name):
             table, groups = piece.of_model(name), piece.rows[name].groups
-            label = str(table.index.name) if table.index.name is not None and str(table.index.name) not in table.columns else "person"
-            named = [c if c not in (*table.columns, label, "model") else f"{c} (group)" for c in map(str, groups.columns)]
+            named = "" if table.index.name is None else str(table.index.name)
+            label = named if named and named not in (*table.columns, "model") else "person"
+            columns = [c if c not in (*table.columns, label, "model") else f"{c} (group)" for c in map(str, groups.columns)]
             front = pd.DataFrame({label: table.index, **({"model": name} if len(audit.models) > 1 else {})})
-            own = groups.set_axis(named, axis=1).reset_index(drop=True)
+            own = groups.set_axis(columns, axis=1).reset_index(drop=True)
             yield pd.concat([front, own, table.reset_index(drop=True)], axis=1)
 
 
@@ -80,7 +81,7 @@ def _shares(audit: Audit) -> pd.DataFrame:
         ends = (np.nan, np.nan) if share is None else (share.low, share.high)
         found.append((name, "", "all", judged, made, made / judged if judged else np.nan, *ends, summary.mean_rho))
         for column, table in summary.groups.items():
-            rows = table.xs(side, level="verdict")
+            rows = table[table.index.get_level_values("verdict") == side].droplevel("verdict")  # none where nobody is audited
             found += [(name, column, str(group), *row) for group, row in zip(rows.index, rows.itertuples(index=False, name=None))]
     return pd.DataFrame(found, columns=["model", "column", "group", "people", side, "verdicts", "low", "high", "mean_rho"]).astype({"mean_rho": float})
 

@@ -214,8 +214,10 @@ def _guaranteed(audit: Audit, what: str, model: str, column: str = "") -> float:
             raise InputError("nobody was judged", where="fail-if", got=what, remedy="audit people who can be judged")
         least, most = (0.0, 0.0) if summary.share is None else (summary.share.low * judged, summary.share.high * judged)
         return (least if what == "share_low" else most + open_) / (judged + open_)
-    gaps = [differences(t, audit.design.claim) for name, t in summary.groups.items() if column in ("", name)]
-    return max([0.0, *(float(max(g["low"].max(), (-g["high"]).max())) for g in gaps if len(g))])
+    gaps = [g for g in (differences(t, audit.design.claim) for name, t in summary.groups.items() if column in ("", name)) if len(g)]
+    if not gaps:
+        raise InputError("fewer than two groups have people who were judged", where="fail-if", got=what, remedy="audit people of several groups")
+    return max(0.0, *(float(max(g["low"].max(), (-g["high"]).max())) for g in gaps))
 
 
 def _judged(

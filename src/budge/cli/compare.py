@@ -49,7 +49,8 @@ def _compare(
     found = run_of(first).compare(run_of(second), model=model, other_model=other_model)
     gates = [found.gate(condition) for condition in fail_if or ()]
     if out is not None:
-        write_rows([found.table.reset_index(names=str(found.table.index.name or "person"))], out, overwrite=overwrite)
+        named = str(found.table.index.name or "person")
+        write_rows([found.table.reset_index(names="person" if named in found.table.columns else named)], out, overwrite=overwrite)
     if as_json:
         echo_json({**found.to_dict(), "gates": gates_record(gates)})
     else:
