@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -53,9 +55,9 @@ def log_audit(audit: Audit, *, prefix: str = "budge", artifacts: bool = True) ->
     asked = {name: value for name, value in audit.design.to_dict().items() if value not in (None, {}, [], "")}
     asked |= {"target": f"the output {audit.design.target}"} | {name: audit.info[name] for name in ("data_digest", "budge") if audit.info.get(name)}
     mlflow.log_params({f"{prefix}.{name}": str(value)[:MOST_TEXT] for name, value in asked.items()})
-    for model in audit.models:
+    for model, name in _names(audit.models).items():
         summary = audit.summary(model)
-        of_model = f"{prefix}.{_name(model)}" if len(audit.models) > 1 else prefix
+        of_model = f"{prefix}.{name}" if len(audit.models) > 1 else prefix
         mlflow.log_metrics({f"{of_model}.{name}": value for name, value in _numbers(summary).items()})
         mlflow.set_tag(f"{of_model}.answer", str(summary)[:5000])
     if artifacts:
@@ -65,9 +67,11 @@ def log_audit(audit: Audit, *, prefix: str = "budge", artifacts: bool = True) ->
     return str(active.info.run_id)
 
 
-def _name(text: object) -> str:
-    """Return a text with signs that MLflow takes in names."""
-    return _ODD.sub("_", str(text))
+def _names(texts: Iterable[object]) -> dict[Any, str]:
+    """Return names with signs that MLflow takes; where two would be one, as ``<30`` and ``>30``, the codes of their other signs stand in them."""
+    plain = {text: _ODD.sub("_", str(text)) for text in texts}
+    times = Counter(plain.values())
+    return {text: name if times[name] == 1 else _ODD.sub(lambda sign: f"_{ord(sign[0]):x}_", str(text)) for text, name in plain.items()}
 
 
 def _numbers(summary: Summary) -> dict[str, float]:
@@ -76,7 +80,9 @@ def _numbers(summary: Summary) -> dict[str, float]:
     found |= {f"verdict_{name}": many for name, many in summary.verdicts.items()}
     if summary.share is not None:
         found |= {"share_low": summary.share.low, "share_high": summary.share.high}
+    columns = _names(summary.groups)
     for column, table in summary.groups.items():
         own = table[table.index.get_level_values("verdict") == summary.design.claim].droplevel("verdict")
-        found |= {f"verdicts_{_name(column)}_{_name(group)}": share for group, share in own["verdicts"].items()}
+        groups = _names(own.index)
+        found |= {f"verdicts_{columns[column]}_{groups[group]}": share for group, share in own["verdicts"].items()}
     return {name: float(value) for name, value in found.items() if value is not None and math.isfinite(value)}

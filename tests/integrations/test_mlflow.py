@@ -58,6 +58,17 @@ def test_an_audit_is_logged(store: Path) -> None:
     assert [a.path for a in mlflow.MlflowClient().list_artifacts(run.info.run_id)] == ["budge"]
 
 
+def test_groups_whose_signs_mlflow_does_not_take_keep_their_own_numbers(store: Path) -> None:
+    people = X.assign(age=["<30"] * 3 + [">30"] * 5)
+    found = budge.audit(lambda t: (t["income"] > 5) * 1, people, IM, target=1, groups="age")
+    with mlflow.start_run() as run:
+        log_audit(found, artifacts=False)
+    shares = {name: value for name, value in mlflow.get_run(run.info.run_id).data.metrics.items() if "verdicts_age" in name}
+    table = found.summary().groups["age"]["verdicts"]
+    assert shares == {"budge.verdicts_age__3c_30": table["<30", "below"], "budge.verdicts_age__3e_30": table[">30", "below"]}
+    assert len(set(shares.values())) == 2
+
+
 def test_a_run_is_started_where_none_is_active(store: Path) -> None:
     started = log_audit(audited(), artifacts=False)
     assert mlflow.active_run().info.run_id == started
