@@ -246,6 +246,23 @@ def test_a_first_line_of_values_is_noticed(tmp_path: Path, case: str, caplog: py
 # -- missing values ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_a_first_line_that_given_names_replace_is_stated(tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    path, rows = tmp_path / f"x.{kind}", [["Berlin", "nurse"], ["Paris", "cook"]]
+    if kind == "csv":
+        wrote(path, "Berlin,nurse\nParis,cook\n")
+    else:
+        pytest.importorskip("openpyxl", reason="openpyxl is in the `excel` extra")
+        pd.DataFrame(rows).to_excel(path, index=False, header=False)
+    found = budge.read_table(path, names=["city", "job"])  # the first line may hold names, or a person
+    assert found.to_numpy().tolist() == rows[1:]
+    assert "the first line ('Berlin', 'nurse') is taken for names, which those that are given replace; otherwise: header='no'" in caplog.text
+    caplog.clear()
+    assert budge.read_table(path, names=["city", "job"], header=False).to_numpy().tolist() == rows
+    assert budge.read_table(path, names=["Berlin", "nurse"]).to_numpy().tolist() == rows[1:]
+    assert not caplog.text
+
+
 def test_signs_for_missing_values_are_noticed_and_read_only_where_that_is_safe(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = wrote(tmp_path / "x.csv", "age,job,code,who\n?,?,01,?\n30,NA,02,7\n31,clerk,03,8\n")
     for read in (budge.read_table, lambda path, **how: together(path, part=1, **how)):

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO
 
-from budge.errors import DataError, InputError, nearest
+from budge.errors import DataError, InputError, nearest, shorten
 from budge.tables.how import How, Note
 
-__all__ = ["COLUMNS", "MISSING", "Form", "checked_names", "form_of", "holds_values", "unnamed"]
+__all__ = ["COLUMNS", "MISSING", "Form", "checked_names", "form_of", "holds_values", "replaced", "unnamed"]
 
 COLUMNS = 20_000  #: columns of a table
 #: Signs for a missing number. In a column of texts only an empty cell is missing: "None", "NA" and "?" may be levels.
@@ -95,6 +95,7 @@ def form_of(file: IO[bytes], name: str, how: How, label: str | None = None) -> t
         if len(how.names) != len(first):
             raise InputError(f"the table has {len(first)} columns", where="names", got=f"{len(how.names)} names", remedy="name all of them")
         names = how.names
+        notes += replaced(first, names) if header and how.header is None else []
     elif not header and how.header is None:
         notes.append(unnamed(len(first)))
     checked_names(names, name)
@@ -126,6 +127,12 @@ def _odd_cells(records: Sequence[Sequence[str]], names: Sequence[str], decimal: 
         what = f"what looks like numbers with other signs is kept as texts in {', '.join(like[:6])}: write plain digits where they are amounts"
         notes.append(Note(what, "decimal", meant) if meant else Note(what))
     return notes
+
+
+def replaced(first: Sequence[str], names: Sequence[str]) -> list[Note]:
+    """Return what is stated where a first line that looks like names has others than those that were given: it may be a person."""
+    shown = ", ".join(shorten(cell, 30) for cell in first[:4]) + (", …" if len(first) > 4 else "")
+    return [] if list(first) == list(names) else [Note(f"the first line ({shown}) is taken for names, which those that are given replace", "header", "no")]
 
 
 def unnamed(columns: int) -> Note:
