@@ -191,6 +191,18 @@ def test_the_gap_of_one_column() -> None:
             gate(found, text)
 
 
+def test_a_gate_on_no_way_states_of_whom_it_is_not_known() -> None:
+    X, im = loans()
+
+    def never(table: pd.DataFrame) -> np.ndarray:
+        return np.zeros(len(table), dtype=int)
+
+    drawn, known = (budge.audit(never, X, im, target=1, method=how, n=40) for how in ("sample", "exact"))
+    assert str(gate(drawn, "share(no_way) > 0.5")).endswith(f"(0 > 0.5; whether there is a way is not known of {len(X)})")
+    assert str(gate(known, "share(no_way) > 0.5")).endswith("(1 > 0.5)")
+    assert str(gate(drawn, "share(verdict == 'below') > 0.5")).endswith("> 0.5)")
+
+
 def test_a_gap_of_fewer_than_two_groups_is_an_error() -> None:
     X, im = loans()
     wish: dict[str, Any] = {"target": 1, "groups": ["home", "closed"], "threshold": 0.4, "population": "home == 'own'"}

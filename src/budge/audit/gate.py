@@ -88,6 +88,9 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
         return _guaranteed(audit, what, names[0], column)
 
     found = _judged(condition, tables, dict.fromkeys(GUARANTEED, guaranteed), _words(audit.design.threshold))
+    open_ = sum(audit.summary(name).open_ways for name in names) if "no_way" in _names(condition) else 0
+    if open_:  # whom draws have shown no way are not known to have none
+        found = replace(found, numbers=f"{found.numbers}; whether there is a way is not known of {open_:,}")
     rough = bool(used) and audit.tally(names[0]).total("approximate") > 0
     return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
 
