@@ -203,6 +203,14 @@ def test_a_thousand_with_a_point_is_no_fraction_beside_decimal_commas(
     assert "is kept as texts in" in caplog.text
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_an_empty_first_cell_stays_where_it_is_behind_a_blank_line(tmp_path: Path, encoding: str) -> None:
+    path = wrote(tmp_path / "x.csv", 'a,b\r1,2\r\r,3\r"x, y",4\r'.encode(encoding))  # lines as Macintosh programs end them
+    for frame in (budge.read_table(path), together(path, 1)):
+        assert frame["a"].fillna("").tolist() == ["1", "", "x, y"]
+        assert frame["b"].tolist() == [2, 3, 4]
+
+
 def test_a_formula_without_its_result_is_an_error_and_no_missing_value(tmp_path: Path) -> None:
     book = pytest.importorskip("openpyxl").Workbook()
     for row in (["a", "b"], [1, "=A2*2"], [2, 5]):

@@ -51,6 +51,7 @@ def parse_text(source: IO[bytes], name: str, form: Form, *, skip: bool, texts: M
             frame: pd.DataFrame = pd.read_csv(
                 source, sep=form.separator, encoding=form.encoding, decimal=form.decimal, skipinitialspace=form.spaced, header=0 if skip else None,
                 names=list(form.names), index_col=False, dtype=kept, keep_default_na=False, na_values=gone, low_memory=False, on_bad_lines="error",
+                lineterminator="\r" if _returns_alone(source) else None,
             )  # fmt: skip
         return frame
     except pd.errors.ParserWarning:
@@ -63,6 +64,18 @@ def parse_text(source: IO[bytes], name: str, form: Form, *, skip: bool, texts: M
         raise DataError(f"is not {form.encoding}", where=name, got=error.object[error.start : error.start + 1], remedy="name its encoding") from None
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot be read: {error}", where=name) from None
+
+
+def _returns_alone(source: IO[bytes]) -> bool:
+    """Return whether all lines end in a carriage return alone: unless told so, pandas drops an empty first cell behind a blank line, and shifts the others."""
+    found = False
+    while block := source.read(1 << 16):
+        if b"\n" in block:
+            found = False
+            break
+        found = found or b"\r" in block
+    source.seek(0)
+    return found
 
 
 def as_numbers(column: pd.Series, *, all_missing: bool = False, decimal: str = ".") -> pd.Series:
