@@ -106,12 +106,9 @@ def test_xgb_cuts_levels_beyond_ascii_which_is_stated(xgb: Any, tmp_path: Path, 
     model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(FRAME.assign(job=pd.Categorical(jobs, categories=levels)), jobs == levels[1])
     model.save_model(tmp_path / "model.json")
     for given in (model, tmp_path / "model.json"):
-        try:
-            found = as_predictor(given, output="probability", of=1).predict(FRAME.assign(job=jobs))
-        except ModelError as error:
-            assert "train it with levels in plain letters or as numbers" in str(error)
-        else:  # an XGBoost that counts bytes
-            assert len(set(found.round(3))) > 1
+        predictor = as_predictor(given, output="probability", of=1)
+        with pytest.raises(ModelError, match="train it with levels in plain letters or as numbers"):
+            predictor.predict(FRAME.assign(job=jobs))
 
 
 def test_lgb_estimator_and_booster(lgb: Any) -> None:

@@ -345,7 +345,8 @@ def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> B
             return np.asarray(~design.target.hits(before, before), dtype=bool)
         if not isinstance(source, TableSource):
             raise InputError("a condition needs a table", where="population", got=population)
-        words = {f.name: tuple(dict.fromkeys([*f.levels, *source.frame[f.name].dropna()])) for f in source.model.features if f.levels and isinstance(f.levels[0], str)}
+        texts = [f for f in source.model.features if f.levels and isinstance(f.levels[0], str)]
+        words = {f.name: tuple(dict.fromkeys([*(f.levels or ()), *source.frame[f.name].dropna().unique()])) for f in texts}
         return where_true(population, source.frame, where="population", words=words)
     if isinstance(population, pd.Series) and not population.index.equals(source.labels):
         if not source.labels.isin(population.index).all():

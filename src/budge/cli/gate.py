@@ -85,4 +85,5 @@ def _gates(found: Audit, conditions: Sequence[str], model: str | None, people: p
         if people is not None or not any(p.what == "no such column" for p in error.problems):
             raise
         more = "; a run keeps its groups, other columns of the people need --data"
-        raise InputError([replace(p, remedy=p.remedy + more) if p.what == "no such column" and "quotes" not in p.remedy else p for p in error.problems]) from None
+        elsewhere = [p.what == "no such column" and "quotes" not in p.remedy for p in error.problems]
+        raise InputError([replace(p, remedy=p.remedy + more) if it else p for p, it in zip(error.problems, elsewhere)]) from None
