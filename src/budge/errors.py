@@ -28,11 +28,12 @@ Problems of a spec or a table are collected and raised together.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from enum import Enum
 from itertools import islice, pairwise
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 __all__ = [
     "MOST_PROBLEMS",
@@ -56,9 +57,16 @@ __all__ = [
     "StorageError",
     "TooLargeError",
     "nearest",
+    "together",
 ]
 
-_UNSET = object()
+class _Unset(Enum):
+    """Mark that nothing was got; it is the same in every process."""
+
+    UNSET = "nothing"
+
+
+_UNSET = _Unset.UNSET
 _NUMPY = re.compile(r"\bnp\.(?:\w+\d|str_|bool)\(([^()]*)\)")
 MOST_PROBLEMS = 50  #: problems of a spec that are collected; the others show once these are mended
 MOST_NAMES, CLOSEST, LONGEST_WORD = 10_000, 10, 60  #: names that a hint is looked for among, names compared by letters, and their length
@@ -206,6 +214,36 @@ class IncompleteError(BudgeError):
     """The work ended before all of it was done; what was done is kept."""
 
     exit_code: ClassVar[int] = 4
+
+
+def together(*steps: Callable[[], Any]) -> list[Any]:
+    """Return what each step returns; the problems of all of them are raised at once, as an `InputError` where they are of several kinds.
+
+    Examples
+    --------
+    >>> def refuse(error):
+    ...     raise error
+    >>> together(lambda: 1, lambda: 2)
+    [1, 2]
+    >>> together(lambda: refuse(DesignError("must be positive", where="alpha")), lambda: refuse(DataError("no such column", where="drop")))
+    Traceback (most recent call last):
+    budge.errors.InputError: 2 problems:
+      1. alpha: must be positive
+      2. drop: no such column
+    """
+    made: list[Any] = []
+    wrong: list[BudgeError] = []
+    for step in steps:
+        try:
+            made.append(step())
+        except (InputError, StorageError) as error:
+            wrong.append(error)
+    if len(wrong) > 1:
+        kind = type(wrong[0]) if len({type(error) for error in wrong}) == 1 else InputError
+        raise kind([problem for error in wrong for problem in error.problems])
+    if wrong:
+        raise wrong[0]
+    return made
 
 
 def nearest(word: object, known: Iterable[str]) -> str:

@@ -10,11 +10,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from difflib import get_close_matches
 from io import BufferedWriter
 from itertools import islice
 from pathlib import Path
 
-from budge.errors import BudgeError, OutputExistsError, StorageError, nearest
+from budge.errors import LONGEST_WORD, BudgeError, OutputExistsError, StorageError
 
 try:
     import fcntl
@@ -29,10 +30,15 @@ ROOM = "make room, or choose another folder"
 def near_file(path: Path) -> str:
     """Return a remedy for a file that is missing: the nearest name in its folder where one is near; nothing else is listed."""
     try:
-        hint = nearest(path.name, [entry.name for entry in islice(path.parent.iterdir(), 1000)])
+        names = {entry.name: entry.name.partition(".")[0] for entry in islice(path.parent.iterdir(), 1000)}
+        stem = path.name.partition(".")[0]
+        if len(stem) > LONGEST_WORD:
+            return "check the path"
+        stems = get_close_matches(stem, {own for own in names.values() if len(own) <= LONGEST_WORD}, n=3)  # endings are alike between any two files
+        close = get_close_matches(path.name, [name for name, own in names.items() if own in stems], n=1, cutoff=0)
     except (OSError, ValueError):
         return "check the path"
-    return hint if hint.startswith("did you mean") else "check the path"
+    return f"did you mean {close[0]!r}?" if close else "check the path"
 
 
 def part_of(path: Path) -> Path:

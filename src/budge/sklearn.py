@@ -89,8 +89,11 @@ def responsiveness_scorer(
     if not callable(measure) and measure not in get_args(Measure):
         remedy = f"{nearest(measure, get_args(Measure))}, or a function of the audit"
         raise InputError("no such measure", where="measure", got=measure, remedy=remedy)
+    question = designed(design, given(target=target, threshold=threshold))
+    if question.target is None:
+        raise InputError("no target is given", where="target", remedy="give a label, or a target of budge.targets")
     better = measure not in LESS_IS_BETTER if greater_is_better is None else greater_is_better
-    return ResponsivenessScorer(im, designed(design, given(target=target, threshold=threshold)), measure, 1 if better else -1, output, cutoff)
+    return ResponsivenessScorer(im, question, measure, 1 if better else -1, output, cutoff)
 
 
 def _measured(found: Audit, measure: Measure) -> float:

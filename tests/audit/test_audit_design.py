@@ -56,6 +56,12 @@ def test_a_sequential_cap_within_which_nothing_can_be_shown_is_refused(adjust: A
         budge.audit(below_rate, dials(500)[0], im, target=1, sequential=True, n=50, adjust="bonferroni", population="all", execution=ONCE)
 
 
+def test_all_problems_of_a_design_at_once() -> None:
+    with pytest.raises(DesignError, match="5 problems") as caught:
+        Design(threshold=2, alpha=-1, claim="beside", seed=-1, n=0)  # type: ignore[arg-type]
+    assert [problem.where for problem in caught.value.problems] == ["threshold", "alpha", "claim", "seed", "n"]
+
+
 def test_bad_designs_are_refused() -> None:
     X, im = loans()
     with pytest.raises(DesignError, match="29"):

@@ -37,6 +37,7 @@ def test_conditions_are_what_the_table_says(listed: budge.Audit) -> None:
     assert not both.failed
     assert str(both).startswith("passed: fail if ")
     assert str(gate(listed, "share(rho < 2) > 0.5")) == "FAILED: fail if share(rho < 2) > 0.5 (1 > 0.5)"
+    assert listed.gate("share(rho < 2) > 0.5") == gate(listed, "share(rho < 2) > 0.5")
 
 
 @pytest.mark.parametrize(

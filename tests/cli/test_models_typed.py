@@ -52,7 +52,7 @@ def test_functions_run_in_other_processes(place: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "told"),
     [
-        ("typed_scores:scor", "did you mean 'score'?"), ("typed_scors:score", "did you mean 'typed_scores.py'?"), ("typed_broken:score", "no_such_package"),
+        ("typed_scores:scor", "did you mean 'score'?"), ("typed_scors:score", "did you mean 'typed_scores'?"), ("typed_broken:score", "no_such_package"),
         ("typed_scores:text", "names a text, no model"), ("nothing_here:f", "in the folder of its file"), ("typed_scores.py", "write typed_scores:FUNCTION"),
         ("typed_scores.py:best", "write typed_scores:best"),
     ],

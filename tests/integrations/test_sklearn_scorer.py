@@ -73,3 +73,5 @@ def test_errors_are_clear() -> None:
         responsiveness_scorer(IM, target=1)(Cut(), X.to_numpy())
     with pytest.raises(InputError, match="did you mean 'below'"):
         responsiveness_scorer(IM, target=1, measure="belwo")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no target is given"):
+        responsiveness_scorer(IM)

@@ -100,6 +100,17 @@ def test_xgb_takes_the_texts_and_codes_of_a_file_for_the_categories_of_training(
             predictor.predict(plain.assign(job="never seen"))
 
 
+@pytest.mark.parametrize("levels", [["?", "Bäcker", "Lehrer", "Müller"], ["ä", "b", "c"]])
+def test_xgb_cuts_levels_beyond_ascii_which_is_stated(xgb: Any, tmp_path: Path, levels: list[str]) -> None:
+    jobs = np.array(levels)[three(FRAME)]
+    model = xgb.XGBClassifier(n_estimators=5, enable_categorical=True).fit(FRAME.assign(job=pd.Categorical(jobs, categories=levels)), jobs == levels[1])
+    model.save_model(tmp_path / "model.json")
+    for given in (model, tmp_path / "model.json"):
+        predictor = as_predictor(given, output="probability", of=1)
+        with pytest.raises(ModelError, match="train it with levels in plain letters or as numbers"):
+            predictor.predict(FRAME.assign(job=jobs))
+
+
 def test_lgb_estimator_and_booster(lgb: Any) -> None:
     frame = FRAME.rename(columns={"rent": "monthly rent"})
     model = lgb.LGBMClassifier(n_estimators=5, verbose=-1).fit(frame, np.array(["no", "yes"])[Y])

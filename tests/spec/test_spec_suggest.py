@@ -255,7 +255,7 @@ def test_traits_codes_identifiers_and_outcomes() -> None:
     assert check(parse(text, "yaml"), census(), starts=2).broken_rows == 0
 
 
-@pytest.mark.parametrize("name", ["sex", "isMale", "race_white", "Native-Country", "priors_count", "AGE", "age=30", "foreign_worker"])
+@pytest.mark.parametrize("name", ["sex", "isMale", "race_white", "hispan", "nonwhite", "Native-Country", "priors_count", "AGE", "age=30", "foreign_worker"])
 def test_names_of_what_people_cannot_change(name: str) -> None:
     assert not read_column(name, pd.Series(range(5))).feature.actionable
 
@@ -263,6 +263,29 @@ def test_names_of_what_people_cannot_change(name: str) -> None:
 @pytest.mark.parametrize("name", ["average", "age_of_account", "LoanAge", "message", "management", "sexton", "home_history", "pay_0", "income"])
 def test_names_of_what_people_can_change(name: str) -> None:
     assert read_column(name, pd.Series(range(5))).feature.actionable
+
+
+def test_numbers_that_follow_from_others_are_remarked() -> None:
+    rng = np.random.default_rng(0)
+    wage = np.r_[rng.uniform(1, 30, 99), np.nan]
+    X = pd.DataFrame({"wage": wage, "l wage": np.log(wage).astype("float32"), "squared": wage**2, "order": -wage - np.sin(wage), "own": rng.normal(size=100)})
+    found = suggest(X)
+    assert found.follows == {"l wage": "wage", "squared": "wage", "order": "wage"}
+    assert found.to_dict()["follows"] == found.follows
+    text = found.to_text()
+    assert 'is log(wage) in every row: leave one of them out, or write actionable: false here, with the effect {feature: l wage, set: "log(wage)"}' in text
+    assert "is wage ** 2 in every row" in text
+    assert "rises or falls with wage in every row" in text
+    assert not suggest(X.assign(wage=wage[::-1])[["wage", "l wage", "own"]]).follows
+    counts = pd.DataFrame({"a": range(30), "b": [k**2 for k in range(30)]} | {"c": [0, 1] * 15})
+    assert not suggest(pd.concat([counts] * 4, ignore_index=True)).follows  # a constraint ties them
+
+
+def test_an_outcome_may_be_a_number_and_is_no_trait() -> None:
+    numbers = np.random.default_rng(0).normal(size=50)
+    assert suggest(pd.DataFrame({"bmi": numbers, "target": numbers**2, "risk_premium": numbers})).outcomes == ("target",)
+    assert suggest(pd.DataFrame({"reject": [0, 1] * 25, "bmi": numbers, "white": [0, 1] * 25})).outcomes == ("reject",)
+    assert suggest(pd.DataFrame({"bmi": numbers, "black_female": [0, 1] * 25})).outcomes == ()
 
 
 def test_suggestions_are_few() -> None:

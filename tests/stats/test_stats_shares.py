@@ -108,6 +108,13 @@ def check_mixed(share, runs=1000):
         assert all(low >= known_below / 71 and high <= 1 - 16 / 71 + 1e-12 for low, high in found)
 
 
+def test_a_share_that_is_known_has_one_end_to_the_last_bit():
+    for people in range(1, 300):
+        below = np.arange(people) < people // 9
+        found = stats.share_from_p_values(np.where(below, 0.0, 1.0), np.where(below, 1.0, 0.0))
+        assert found.low == found.high == (people // 9) / people
+
+
 def test_known_and_drawn_rows_together():
     check_mixed(lambda p, q, known: stats.share_from_p_values(p, q, known_not=known))
     caught(check_mixed, lambda p, q, known: stats.share_from_p_values(p, q))  # ties forgotten

@@ -232,6 +232,10 @@ HEADS: dict[str, tuple[str, bool]] = {
     "texts alone": ("colour,taste\nred,sweet\nblue,sour\nred,sour\n", True),
     "texts that occur again": ("red,sweet\nblue,sour\nred,sour\nblue,sweet\n", False),
     "one line": ("39,40\n", True),
+    "a cell is empty": ("39,State-gov,,13\n50,Self-emp,1.5,13\n38,State-gov,,9\n", False),
+    "a sign for a missing number": ("2,30,2,?,1.0,2\n1,40,1,3,1.2,1\n2,33,2,5,2.2,3\n", False),
+    "a name that is a sign": ("NA,-,x\n3,4,5\n6,7,8\n", True),
+    "a first column without a name": (",2019,2021\n0,3,4\n1,4,5\n", True),
     "a name that is a number": ("7,b\nx,2\ny,3\n", True),
 }
 
@@ -240,6 +244,9 @@ HEADS: dict[str, tuple[str, bool]] = {
 def test_a_first_line_of_values_is_noticed(tmp_path: Path, case: str, caplog: pytest.LogCaptureFixture) -> None:
     text, named = HEADS[case]
     found = budge.read_table(wrote(tmp_path / "x.csv", text))
+    if case == "a first column without a name":
+        assert list(found.columns) == ["2019", "2021"]
+        return
     assert len(found) == text.count("\n") - named
     assert (found.columns[0] == "column_1") is not named
     assert any("holds values, not names" in record.getMessage() for record in caplog.records) is not named
@@ -249,6 +256,15 @@ def test_a_first_line_of_values_is_noticed(tmp_path: Path, case: str, caplog: py
     other = budge.read_table(tmp_path / "x.csv", header=not named, names=names)
     assert list(other.columns) == names
     assert len(other) == text.count("\n") - (not named)
+
+
+def test_names_that_occur_twice_or_are_empty_may_be_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for text, said in (("a,a\n1,2\n", "column labels occur twice"), ("a,\nx,2\n", "column 2 has no name")):
+        with pytest.raises(DataError, match=rf"{said}.*if the first line holds values, not names: header=no"):
+            budge.read_table(wrote(tmp_path / "x.csv", text))
+        assert cli.main(["init", str(tmp_path / "x.csv")]) == 2
+        assert "--read header=no" in capsys.readouterr().err
+        assert budge.read_table(tmp_path / "x.csv", header=False).shape == (2, 2)
 
 
 # -- missing values ---------------------------------------------------------------------------------------------------

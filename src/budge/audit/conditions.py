@@ -71,15 +71,15 @@ def _levels(cells: pd.Series, words: tuple[str, ...] | None) -> list[object]:
     return [] if cells.dtype.kind in "biuf" else list(words) if words is not None else [v for v in pd.unique(cells) if isinstance(v, str)]
 
 
-def where_true(text: str, table: pd.DataFrame, *, where: str) -> npt.NDArray[np.bool_]:
-    """Return the rows for which a condition holds.
+def where_true(text: str, table: pd.DataFrame, *, where: str, words: Mapping[str, tuple[str, ...]] | None = None) -> npt.NDArray[np.bool_]:
+    """Return the rows for which a condition holds; `words`: all levels that a column of texts can have, as in `evaluate`.
 
     Examples
     --------
     >>> where_true("age < 30 and sex == 'f'", pd.DataFrame({"age": [20, 40, 25], "sex": ["f", "f", "m"]}), where="population").tolist()
     [True, False, False]
     """
-    values, boolean = evaluate(text, table, where=where)
+    values, boolean = evaluate(text, table, where=where, words=words)
     if not boolean:
         raise InputError("is not a condition", where=where, got=text, remedy="compare a column with a value, e.g. age < 30")
     return np.asarray(values, dtype=bool)

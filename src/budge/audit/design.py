@@ -6,14 +6,14 @@ import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from budge.errors import DesignError, InputError, nearest
+from budge.errors import DesignError, InputError, nearest, together
 from budge.progress import Progress
 from budge.reach.streams import check_seed
 from budge.stats import StoppingRule, planning, sprt_rule
@@ -153,29 +153,35 @@ class Design:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
 
-        put("threshold", fraction(self.threshold, "threshold", zero=True))
-        for name in ("alpha", "power", "least_share"):
-            put(name, fraction(getattr(self, name), name, one=name == "least_share"))
-        put("max_unresolved", fraction(self.max_unresolved, "max_unresolved", zero=True, one=True))
-        for name, kind in (("claim", Claim), ("method", Method), ("adjust", Adjust), ("on_invalid", OnInvalid)):
-            one_of(getattr(self, name), name, get_args(kind))
-        if self.harm is not None:
-            one_of(self.harm, "harm", get_args(Claim))
-        for name in ("sequential", "testing", "prove"):
+        def flag(name: str) -> None:
             if not isinstance(getattr(self, name), bool | np.bool_):
                 raise DesignError("must be True or False", where=name, got=getattr(self, name))
-        if self.prove_seconds is not None and not (isinstance(self.prove_seconds, int | float) and 0 < self.prove_seconds < math.inf):
-            raise DesignError("must be a positive number of seconds", where="prove_seconds", got=self.prove_seconds)
-        put("seed", check_seed(self.seed))
-        if not isinstance(self.purpose, str) or not self.purpose:
-            raise DesignError("must be a text", where="purpose", got=self.purpose, remedy="leave it out, or give it a name")
-        for name in ("exact_limit", "family"):
-            put(name, whole(getattr(self, name), name))
-        if self.proposal is not None and not isinstance(self.proposal, Mapping):
-            raise DesignError("must map features to distributions", where="proposal", got=self.proposal)
-        put("groups", _groups(self.groups))
-        if self.target is not None and not isinstance(self.target, str):
-            put("target", as_target(self.target))
+
+        def others() -> None:
+            if self.prove_seconds is not None and not (isinstance(self.prove_seconds, int | float) and 0 < self.prove_seconds < math.inf):
+                raise DesignError("must be a positive number of seconds", where="prove_seconds", got=self.prove_seconds)
+            if not isinstance(self.purpose, str) or not self.purpose:
+                raise DesignError("must be a text", where="purpose", got=self.purpose, remedy="leave it out, or give it a name")
+            if self.proposal is not None and not isinstance(self.proposal, Mapping):
+                raise DesignError("must map features to distributions", where="proposal", got=self.proposal)
+
+        together(
+            lambda: put("threshold", fraction(self.threshold, "threshold", zero=True)),
+            *(partial(lambda name: put(name, fraction(getattr(self, name), name, one=name == "least_share")), n) for n in ("alpha", "power", "least_share")),
+            lambda: put("max_unresolved", fraction(self.max_unresolved, "max_unresolved", zero=True, one=True)),
+            lambda: one_of(self.claim, "claim", get_args(Claim)),
+            lambda: one_of(self.method, "method", get_args(Method)),
+            lambda: one_of(self.adjust, "adjust", get_args(Adjust)),
+            lambda: one_of(self.on_invalid, "on_invalid", get_args(OnInvalid)),
+            lambda: None if self.harm is None else one_of(self.harm, "harm", get_args(Claim)),
+            *(partial(flag, name) for name in ("sequential", "testing", "prove")),
+            lambda: put("seed", check_seed(self.seed)),
+            *(partial(lambda name: put(name, whole(getattr(self, name), name)), n) for n in ("exact_limit", "family")),
+            lambda: None if self.n is None else whole(self.n, "n"),
+            lambda: put("groups", _groups(self.groups)),
+            lambda: put("target", as_target(self.target)) if self.target is not None and not isinstance(self.target, str) else None,
+            others,
+        )
         if self.sequential and self.proposal is not None:
             raise DesignError("weighted draws have no stopping rule", got="sequential and proposal", remedy="drop one of them")
         if self.sequential and self.threshold == 0:
@@ -337,7 +343,8 @@ def _groups(groups: Any) -> Groups:
     if isinstance(groups, Mapping):
         groups = [(column, labels or {}) for column, labels in groups.items()]
     if not isinstance(groups, Sequence):
-        raise DesignError("must be a column, columns, or a mapping of columns to labels", where="groups", got=groups)
+        remedy = "name columns of the people, which may be columns that the interaction model does not name: groups=['sex', 'region']"
+        raise DesignError("must be a column, columns, or a mapping of columns to labels", where="groups", got=type(groups).__name__, remedy=remedy)
     found: list[tuple[str, tuple[tuple[Any, str], ...]]] = []
     for item in groups:
         column, labels = item if isinstance(item, tuple | list) and len(item) == 2 else (item, ())

@@ -77,7 +77,7 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
     names = audit.models if model is None else (audit._named(model),)
     used = _guaranteed_names(condition)
     if used and len(names) > 1:
-        raise InputError("several models were audited", where="fail-if", got=used[0], remedy=f"name one of {', '.join(names)}")
+        raise InputError("several models were audited", where="fail-if", got=used[0], remedy=f"give model=NAME: {', '.join(names)}")
 
     def tables() -> Iterator[pd.DataFrame]:
         for name in names:

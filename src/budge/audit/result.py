@@ -29,6 +29,7 @@ from budge.wording import Wording
 if TYPE_CHECKING:
     from budge.audit.cases import Kept
     from budge.audit.compare import Comparison
+    from budge.audit.gate import Gate
     from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
@@ -287,6 +288,28 @@ class Audit:
 
         return compare(self, other, model=model, other=other_model)
 
+    def gate(self, condition: str, *, model: str | None = None, people: pd.DataFrame | None = None) -> Gate:
+        """Return whether a condition holds, such as ``share(no_way) > 0.05``: see `budge.audit.gate`.
+
+        Parameters
+        ----------
+        model
+            Which model, where there are several; all of them together unless given.
+        people
+            The people with all their columns, where the condition names one that the audit does not hold.
+
+        Examples
+        --------
+        >>> import pandas as pd, budge
+        >>> im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9))])
+        >>> audit = budge.audit(lambda t: (t["income"] > 9) * 1, pd.DataFrame({"income": [1, 2]}), im, target=1)
+        >>> audit.gate("share(no_way) > 0.05").failed
+        True
+        """
+        from budge.audit.gate import gate
+
+        return gate(self, condition, model=model, people=people)
+
     def export(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the results to a .csv, .parquet, .tex or .xlsx file: see `budge.audit.export`."""
         from budge.audit.export import export
@@ -393,7 +416,7 @@ class Audit:
     def _named(self, model: str | None) -> str:
         if model is None:
             if len(self.models) > 1:
-                raise InputError("several models were audited", where="model", got=None, remedy=f"name one of {', '.join(self.models)}")
+                raise InputError("several models were audited", where="model", remedy=f"give model=NAME: {', '.join(self.models)}")
             return self.models[0]
         if model not in self.models:
             raise InputError("no such model", where="model", got=model, remedy=nearest(model, self.models))

@@ -336,7 +336,7 @@ def drifted(
 
 
 def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> BoolArray:
-    """Return whom the audit of one model is about."""
+    """Return whom the audit of one model is about; in a condition, texts are compared with the levels that the interaction model declares."""
     population = design.population
     if isinstance(population, str):
         if population == "all":
@@ -345,7 +345,9 @@ def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> B
             return np.asarray(~design.target.hits(before, before), dtype=bool)
         if not isinstance(source, TableSource):
             raise InputError("a condition needs a table", where="population", got=population)
-        return where_true(population, source.frame, where="population")
+        texts = [f for f in source.model.features if f.levels and isinstance(f.levels[0], str)]
+        words = {f.name: tuple(dict.fromkeys([*(f.levels or ()), *source.frame[f.name].dropna().unique()])) for f in texts}
+        return where_true(population, source.frame, where="population", words=words)
     if isinstance(population, pd.Series) and not population.index.equals(source.labels):
         if not source.labels.isin(population.index).all():
             raise InputError("has other labels than the people", where="population", got=population.index[0], remedy="give it the index of the people")

@@ -25,7 +25,7 @@ from budge.cli.shared import (
     show_columns,
     spec_of,
 )
-from budge.errors import InputError
+from budge.errors import InputError, together
 
 if TYPE_CHECKING:
     from budge.stress import Ablation
@@ -83,9 +83,9 @@ def _ablate(
     check_figure(figure, overwrite)
     if prove and not stuck:
         raise InputError("proofs settle who is stuck, and that is not asked for", where="--prove", remedy="add --stuck SIZE")
-    im = spec_of(spec, quiet=quiet)
-    people = people_of(data, drop, label=label, read=read)
-    predictor = model_of(model, output, cutoff, trust)
+    im, people, predictor = together(
+        lambda: spec_of(spec, quiet=quiet), lambda: people_of(data, drop, label=label, read=read), lambda: model_of(model, output, cutoff, trust)
+    )
     common: dict[str, Any] = {
         "target": parse_target(target, classes=predictor.classes),
         "seed": seed,

@@ -48,7 +48,7 @@ from budge.cli.shared import (
     without,
     wording_of,
 )  # fmt: skip
-from budge.errors import InputError, Problem, StorageError, nearest
+from budge.errors import InputError, Problem, StorageError, nearest, together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,30 +147,34 @@ def audit(
         raise InputError("a model and its predictions are given", got=[*model, str(predictions)], remedy="leave out --model or --predictions")
     if out is not None and (out / RECORD).exists() and not overwrite:  # before anything is read
         raise OutputExistsError("holds a finished run", where=str(out), remedy="choose another folder, or --overwrite")
-    wording = wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor)
-    im = spec_of(spec, quiet=quiet)
-    people, everything, known = _people(data, drop, label, read)
-    check_names(wording, im, known if everything is None else everything, shell=True)
-    groups = list(dict.fromkeys(by or ()))
-    for column in groups:
-        if column not in known:
-            raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
-    for condition in fail_if or ():
-        check_gate(condition, _first_rows(people, everything), groups, models=len(model or [1]), threshold=threshold)
     options: dict[str, Any] = {"output": output, "threshold": cutoff}
-    named = (
-        {"model": PredictionFile.read(predictions, **options)}
-        if predictions is not None
-        else models_of(model or [], output, cutoff, trust)
+    wording, design, im, (people, everything, known), named = together(
+        lambda: wording_of(people_name, target_name, group_label, feature_label, level_label, threshold_reason, purpose, auditor),
+        lambda: budge.Design(
+            threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, population=population, method=method,
+            sequential=sequential, harm=harm, adjust=adjust, on_invalid=on_invalid, max_unresolved=max_unresolved, prove=prove, prove_seconds=prove_seconds,
+        ),
+        lambda: spec_of(spec, quiet=quiet),
+        lambda: _people(data, drop, label, read),
+        lambda: (
+            models_of(model or [], output, cutoff, trust)
+            if predictions is None
+            else {"model": PredictionFile.read(predictions, **options)}
+        ),
+    )
+    groups = list(dict.fromkeys(by or ()))
+    check = partial(
+        check_gate, people=_first_rows(people, everything), groups=[g for g in groups if g in known], models=len(model or [1]), threshold=threshold
+    )
+    together(
+        lambda: check_names(wording, im, known if everything is None else everything, shell=True),
+        *(partial(_check_group, column, known) for column in groups),
+        *(partial(check, condition) for condition in fail_if or ()),
     )
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
     targets = _targets(target, classes, wording)
     own = [column for column in groups if everything is None or column in people.columns]
-    design = budge.Design(
-        threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, population=population, method=method,
-        sequential=sequential, harm=harm, adjust=adjust, groups=own, on_invalid=on_invalid, max_unresolved=max_unresolved, prove=prove,
-        prove_seconds=prove_seconds,
-    )  # fmt: skip
+    design = design.but(groups=own)
     places = {asked.name: out if out is None or len(targets) == 1 else out / asked.name for asked in targets}
     if out is not None and len(targets) > 1:
         check_folder(out, list(places))
@@ -252,12 +256,17 @@ def _people(data: str, drop: list[str] | None, label: str | None, read: list[str
 
     path = Path(data)
     if is_address(data) or (path.is_file() and path.stat().st_size < IN_MEMORY):
-        everything = read_people(data, label, read)
+        everything = read_people(data, label, read, drop)
         return without(everything, drop), everything, list(map(str, everything.columns))
     if not path.exists() and not any(sign in data for sign in "*?["):
         raise StorageError("there is no such file", where=data, remedy="look at its name and folder")
     people = People.of(data, id=label, drop=drop or (), read=asdict(how_of(read)))
     return people, None, list(people.columns)
+
+
+def _check_group(column: str, known: Sequence[str]) -> None:
+    if column not in known:
+        raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
 
 
 def _first_rows(people: Any, everything: pd.DataFrame | None) -> pd.DataFrame:

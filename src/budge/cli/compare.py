@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from budge.cli import echo_json
 from budge.cli.layout import Column, column, figure
 from budge.cli.shared import gates_record, head, run_of, say, show_columns, show_gates
-from budge.errors import OutputExistsError
+from budge.errors import OutputExistsError, together
 
 __all__ = ["register"]
 
@@ -47,7 +48,7 @@ def _compare(
         if out.exists() and not overwrite:
             raise OutputExistsError("exists already", where=str(out), remedy="choose another name, or --overwrite")
     found = run_of(first).compare(run_of(second), model=model, other_model=other_model)
-    gates = [found.gate(condition) for condition in fail_if or ()]
+    gates = together(*(partial(found.gate, condition) for condition in fail_if or ()))
     if out is not None:
         named = str(found.table.index.name or "person")
         write_rows([found.table.reset_index(names="person" if named in found.table.columns else named)], out, overwrite=overwrite)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +25,7 @@ from budge.cli.shared import (
     show_gates,
     without,
 )
-from budge.errors import InputError
+from budge.errors import InputError, together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,8 +80,10 @@ def _gates(found: Audit, conditions: Sequence[str], model: str | None, people: p
     from budge.audit.gate import gate
 
     try:
-        return [gate(found, condition, model=model, people=people) for condition in conditions]
+        return together(*(partial(gate, found, condition, model=model, people=people) for condition in conditions))
     except InputError as error:
         if people is not None or not any(p.what == "no such column" for p in error.problems):
             raise
-        raise InputError([replace(p, remedy=f"{p.remedy}; a run keeps its groups, other columns of the people need --data") for p in error.problems]) from None
+        more = "; a run keeps its groups, other columns of the people need --data"
+        elsewhere = [p.what == "no such column" and "quotes" not in p.remedy for p in error.problems]
+        raise InputError([replace(p, remedy=p.remedy + more) if it else p for p, it in zip(error.problems, elsewhere)]) from None

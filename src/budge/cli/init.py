@@ -68,6 +68,8 @@ def _show(found: Suggestion, output: Path) -> None:
         say(f"{column} looks like an outcome: leave it out with --outcome {shlex.quote(column)}.")
     if kept:
         say(f"{kept} {'constraint holds' if kept == 1 else 'constraints hold'} by the way the data is written.")
+    for column, source in found.follows.items():
+        say(f"{column} follows from {source} in every row: see the remark beside it.")
     if len(found.findings) > kept:
         more = len(found.findings) - kept
         say(f"{more:,} {'suggestion' if more == 1 else 'suggestions'} to confirm, in comments.")

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -86,18 +87,15 @@ def _imported(module: str, name: str) -> object:
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
             remedy = near_file(Path(f"{module.partition('.')[0]}.py"))
-            remedy = (
-                remedy
-                if remedy.startswith("did you mean")
-                else "give the command in the folder of its file, or install its package"
-            )
+            module_file = remedy.startswith("did you mean") and ".py'" in remedy
+            remedy = remedy.replace(".py'", "'") if module_file else "give the command in the folder of its file, or install its package"
             raise InputError("there is no such module", where="--model", got=module, remedy=remedy) from None
         what = f"the module {module} cannot be imported: {type(error).__name__}: {error}"
         raise ModelError(what, where="--model", remedy=f'try python -c "import {module}" in this folder') from error
     for part in name.split("."):
         if not hasattr(found, part):
             place = getattr(sys.modules[module], "__file__", None) or module
-            remedy = nearest(part, [known for known in dir(found) if not known.startswith("_")])
+            remedy = nearest(part, [known for known in dir(found) if not known.startswith("_") and not isinstance(getattr(found, known, None), ModuleType)])
             raise InputError(f"{place} has no such name", where="--model", got=part, remedy=remedy)
         found = getattr(found, part)
     if isinstance(found, str | bytes | Path):

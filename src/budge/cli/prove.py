@@ -31,7 +31,7 @@ from budge.cli.shared import (
     spec_of,
     wording_of,
 )  # fmt: skip
-from budge.errors import OutputExistsError, StorageError
+from budge.errors import OutputExistsError, StorageError, together
 
 if TYPE_CHECKING:
     from budge.audit.proofs import Proofs
@@ -88,11 +88,13 @@ def prove(
         raise OutputExistsError("exists already", where=str(out), remedy="choose another file, or --overwrite")
     if out is not None and not out.absolute().parent.is_dir():
         raise StorageError("its folder does not exist", where=str(out), remedy="make the folder, or choose another file")
-    wording = wording_of(people_name, target_name, None, feature_label, level_label)
-    im = spec_of(spec, quiet=quiet)
+    wording, im, people, named = together(
+        lambda: wording_of(people_name, target_name, None, feature_label, level_label),
+        lambda: spec_of(spec, quiet=quiet),
+        lambda: people_of(data, drop, label=label, read=read),
+        lambda: models_of(model, output, cutoff, trust),
+    )
     check_names(wording, im, shell=True)
-    people = people_of(data, drop, label=label, read=read)
-    named = models_of(model, output, cutoff, trust)
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
     design = budge.Design(threshold=0, testing=False, on_invalid=on_invalid)
     with progress_bar("people", quiet=quiet or as_json) as progress:

@@ -27,7 +27,7 @@ from budge.cli.shared import (
     wording_of,
 )
 from budge.cli.terminal import columns
-from budge.errors import InputError, nearest
+from budge.errors import InputError, nearest, together
 
 if TYPE_CHECKING:
     from budge.audit.recourse import Recourse
@@ -74,11 +74,13 @@ def recourse(
     from budge.targets import parse_target
     from budge.wording import check_names
 
-    wording = wording_of("", target_name, None, feature_label, level_label)
-    im = spec_of(spec, quiet=quiet)
+    wording, im, people, named = together(
+        lambda: wording_of("", target_name, None, feature_label, level_label),
+        lambda: spec_of(spec, quiet=quiet),
+        lambda: people_of(data, drop, label=label, read=read),
+        lambda: models_of(model, output, cutoff, trust),
+    )
     check_names(wording, im, shell=True)
-    people = people_of(data, drop, label=label, read=read)
-    named = models_of(model, output, cutoff, trust)
     if len(named) != 1:
         raise InputError("one model is expected", where="--model", got=sorted(named))
     (one,) = named.values()

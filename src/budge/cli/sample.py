@@ -10,6 +10,7 @@ import typer
 
 from budge.cli import echo_json
 from budge.cli.shared import Claim, Data, Id, Method, OnInvalid, Project, Read, people_of, progress_bar, say, say_command, spec_of
+from budge.errors import together
 
 __all__ = ["register"]
 
@@ -46,11 +47,11 @@ def sample(
     from budge.audit.summary import heads
     from budge.tables import masked
 
-    im = spec_of(spec, quiet=quiet)
-    people = people_of(data, drop, label=label, read=read)
-    design = budge.Design(
-        threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid,
-    )  # fmt: skip
+    im, people, design = together(
+        lambda: spec_of(spec, quiet=quiet),
+        lambda: people_of(data, drop, label=label, read=read),
+        lambda: budge.Design(threshold=threshold, alpha=alpha, claim=claim, n=n, width=width, margin=margin, seed=seed, method=method, on_invalid=on_invalid),
+    )
     with progress_bar("points", quiet=quiet or as_json) as progress:
         count = None if progress is None else (lambda done: progress(done, 0))
         total = write_points(im, people, design, out, overwrite=overwrite, progress=count)

@@ -30,7 +30,7 @@ from budge.cli.shared import (
     show_table,
     spec_of,
 )
-from budge.errors import InputError
+from budge.errors import InputError, together
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,12 +83,14 @@ def _sensitivity(
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    members = {spec.stem: spec_of(spec, quiet=quiet) for spec in specs}
+    members, people, predictor = together(
+        lambda: {spec.stem: spec_of(spec, quiet=quiet) for spec in specs},
+        lambda: people_of(data, drop, label=label, read=read),
+        lambda: model_of(model, output, cutoff, trust),
+    )
     if len(members) < len(specs):
         raise InputError("two spec files have the same name", where="specs", got=[spec.stem for spec in specs])
     family = _family(members, vary, toggle)
-    people = people_of(data, drop, label=label, read=read)
-    predictor = model_of(model, output, cutoff, trust)
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = sensitivity(
             predictor, people, family, target=parse_target(target, classes=predictor.classes), threshold=threshold, alpha=alpha,

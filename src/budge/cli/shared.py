@@ -12,7 +12,7 @@ import pandas as pd
 import typer
 
 from budge.cli.terminal import head, progress_bar, say, say_command, show_columns, show_table
-from budge.errors import DataError, InputError, StorageError, nearest
+from budge.errors import DataError, InputError, Problem, StorageError, nearest, together
 from budge.files import near_file
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PEOPLE", "RUNS", "Adjust", "Auditor", "Claim", "Condition", "Data", "DataOption", "FeatureLabels", "GroupLabels", "Harm", "Id", "LevelLabels", "Method",
     "OnInvalid", "Output", "PeopleName", "Population", "Project", "Purpose", "Read",
-    "TargetName", "ThresholdReason", "as_typed", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
+    "TargetName", "ThresholdReason", "as_typed", "check_columns", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
     "progress_bar", "read_people", "run_of", "runs_of", "same_people", "say", "say_command", "say_target", "show_columns", "show_gates", "show_table",
     "spec_of", "without", "wording_of",
 ]  # fmt: skip
@@ -109,11 +109,13 @@ def _value_labels(given: Sequence[str], where: str, example: str) -> dict[str, d
     return found
 
 
-def read_people(data: str | Path, label: str | None = None, read: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the table of a file or a database; `label`: the column that names the people, `read`: choices of ``--read``."""
+def read_people(data: str | Path, label: str | None = None, read: Sequence[str] | None = None, drop: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return the table of a file or a database; `label`: the column that names the people, `read`: choices of ``--read``, `drop`: columns to be there."""
     from budge.tables import load
 
-    return labelled(load(data, how_of(read), label), label)
+    table = load(data, how_of(read), label)
+    found: pd.DataFrame = together(lambda: labelled(table, label), lambda: check_columns(table, drop, "--drop"))[0]
+    return found
 
 
 def how_of(read: Sequence[str] | None) -> How:
@@ -186,15 +188,19 @@ def labelled(people: pd.DataFrame, column: str | None) -> pd.DataFrame:
 
 def people_of(data: str, drop: Sequence[str] | None, *, label: str | None = None, read: Sequence[str] | None = None) -> pd.DataFrame:
     """Return the table of a file without the columns that are not for the model; `label`: the column that names the people."""
-    return without(read_people(data, label, read), drop)
+    return without(read_people(data, label, read, drop), drop)
 
 
 def without(people: pd.DataFrame, drop: Sequence[str] | None) -> pd.DataFrame:
     """Return the table without the columns that are not for the model."""
-    gone = [c for c in drop or () if c not in people.columns]
-    if gone:
-        raise InputError("no such column", where="--drop", got=gone[0], remedy=nearest(gone[0], map(str, people.columns)))
+    check_columns(people, drop, "--drop")
     return people.drop(columns=list(drop or ()))
+
+
+def check_columns(people: pd.DataFrame, named: Sequence[str] | None, where: str) -> None:
+    """Raise an error that names the columns which are not there."""
+    known = [str(column) for column in people.columns]
+    InputError.raise_if(Problem(where, "no such column", column, nearest(column, known)) for column in named or () if column not in people.columns)
 
 
 def same_people(found: Audit, table: pd.DataFrame) -> None:

@@ -19,8 +19,11 @@ SAME = (
 )  # fmt: skip
 OPTIONS |= {name: f"--{name.replace('_', '-')}" for name in SAME}
 FLAGS = ("prove", "sequential")
+READ = ("separator", "encoding", "decimal", "header", "names", "missing", "text", "member", "sheet", "table", "query")  #: choices of `--read`
+OPTIONS |= {"read": "--read", **{name: f"--read {name}" for name in READ}}
 #: What the library advises in Python, and what does the same on the shell; the first that fits is taken.
 ADVICE = (
+    (rf"(?<![?&\w])({'|'.join(READ)})=(?=[\w…])", r"--read \1="),
     (r"load_model\(path, trust=.*\), or (--trust .*) on the command line", r"give \1"),
     (r"\w+=(?:True|'\w+') \((--[a-z- ]+)\)", r"\1"),
     (r"\btrust=True\b", "--trust all"),
@@ -51,7 +54,7 @@ def _shell(problem: Problem, of_model: bool) -> Problem:
 
     def option(found: re.Match[str]) -> str:
         name, text, some, flag, value = found.groups()
-        if name not in names or (flag and name not in FLAGS):
+        if name not in names or name in READ or (flag and name not in FLAGS):
             return found[0]
         return names[name] + ("" if flag else f" {text or value or ('NUMBER' if some else '')}")
 

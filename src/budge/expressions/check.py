@@ -63,6 +63,7 @@ def unknown_name(name: str, text: str, names: Iterable[str], levels: Mapping[str
 
 def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | None, levels: Levels) -> Iterator[Problem]:
     seen: set[tuple[str, str]] = set()
+    told: set[str] = set()  # the parts of a name with signs in it are one mistake
     for n in walk(node):
         if isinstance(n, Name) and (n.layer, n.name) not in seen:
             seen.add((n.layer, n.name))
@@ -71,7 +72,10 @@ def _undeclared(node: Node, names: Collection[str], latent: Collection[str] | No
                 what = "this latent draw is not declared" if n.layer == "latent" else "this feature is not declared"
                 is_latent = n.layer == "value" and n.name in (latent or ())
                 own = {} if n.layer == "latent" else levels
-                yield _problem(n, what, f"write latent.{n.name}" if is_latent else unknown_name(n.name, render(node), declared, own))
+                hint = f"write latent.{n.name}" if is_latent else unknown_name(n.name, render(node), declared, own)
+                if "backticks" not in hint or hint not in told:
+                    told.add(hint)
+                    yield _problem(n, what, hint)
 
 
 def _misused(node: Node, levels: Levels, ordered: Collection[str] | None, result: bool) -> Iterator[Problem]:

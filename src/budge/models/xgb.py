@@ -23,6 +23,9 @@ from budge.tables.packages import package
 
 __all__ = ["BoosterEngine", "XGBEngine", "engine"]
 
+#: What to do about levels with letters beyond ASCII: XGBoost 3 counts letters where its file counts bytes.
+PLAIN = "train it with levels in plain letters or as numbers"
+
 
 def engine(model: Any) -> XGBEngine | BoosterEngine:
     """The engine for an XGBoost model of either kind."""
@@ -39,7 +42,10 @@ def _levels_of(booster: Any) -> dict[str, pd.Index]:
         return {}
     package("pyarrow", "the levels of XGBoost's categories need pyarrow", "parquet", "xgboost")
     kept = booster.get_categories(export_to_arrow=True).to_arrow()
-    return {name: pd.Index(levels.to_pandas()) for name, levels in kept if levels is not None and len(levels)}
+    try:
+        return {name: pd.Index(levels.to_pylist()) for name, levels in kept if levels is not None and len(levels)}
+    except UnicodeDecodeError:
+        raise ModelError("XGBoost has cut the levels of its categories at wrong places", where="xgboost", remedy=PLAIN) from None
 
 
 def _categorised(rows: Rows, levels: Mapping[str, pd.Index], name: str) -> Rows:
@@ -53,6 +59,8 @@ def _categorised(rows: Rows, levels: Mapping[str, pd.Index], name: str) -> Rows:
         strange = rows[column].notna() & ~rows[column].isin(known)
         if strange.any():
             got, remedy = rows[column][strange].iloc[0], f"it knows {', '.join(map(str, known[:20]))}"
+            if not all(str(level).isascii() for level in known):
+                remedy += f"; XGBoost cuts levels at wrong places where some have letters beyond ASCII: {PLAIN}"
             raise ModelError("the model was not trained with this level", where=f"{name}, column {column}", got=got, remedy=remedy)
         made[column] = pd.Categorical(rows[column], categories=known)
     return rows.assign(**made) if made else rows

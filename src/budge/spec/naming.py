@@ -9,7 +9,8 @@ __all__ = ["is_code", "is_identifier", "is_outcome", "why_fixed"]
 _TRAITS = {
     "nobody chooses it, and it rises by itself": {"age", "dob", "birthday", "birthdate", "birth", "yob"},
     "nobody can be asked to change it": {
-        "sex", "gender", "male", "female", "man", "woman", "race", "racial", "ethnic", "ethnicity", "hispanic", "latino", "black", "white", "asian", "skin",
+        "sex", "gender", "male", "female", "man", "woman", "race", "racial", "ethnic", "ethnicity", "hispanic", "hispan", "latino", "latina", "black", "white",
+        "nonwhite", "asian", "skin",
         "nationality", "citizenship", "citizen", "foreign", "foreigner", "immigrant", "native", "origin", "religion", "caste", "tribe", "disability",
         "disabled", "orphan", "veteran", "pregnant",
     },
@@ -27,7 +28,8 @@ _CODES = {
     "ethnicity", "religion", "grade", "month", "weekday",
 }  # fmt: skip
 _OUTCOMES = {
-    "outcome", "target", "label", "y", "default", "defaulted", "recid", "recidivism", "rearrest", "rearrested", "arrest", "approved", "approval",
+    "outcome", "target", "label", "y", "default", "defaulted", "recid", "recidivism", "rearrest", "rearrested", "arrest", "approve", "approved", "approval",
+    "reject", "rejected", "accepted", "granted", "death", "dead",
     "risk", "churn", "churned", "response", "survived", "deceased", "died", "hired", "admitted", "fraud", "readmitted", "event", "class",
 }  # fmt: skip
 _AMOUNTS = {"num", "number", "count", "years", "months", "days", "amount", "amt", "size", "score", "rate"}
@@ -64,6 +66,12 @@ def is_identifier(name: str) -> bool:
     return not _IDENTIFIERS.isdisjoint(_words(name))
 
 
-def is_outcome(name: str) -> bool:
-    """Return whether the name is that of an outcome which a model is trained to predict."""
-    return not _OUTCOMES.isdisjoint(_words(name))
+def is_outcome(name: str, *, alone: bool = False) -> bool:
+    """Return whether the name is that of an outcome which a model is trained to predict; `alone`: whether it is called nothing else, as ``target`` is.
+
+    Examples
+    --------
+    >>> is_outcome("loan_default"), is_outcome("loan_default", alone=True), is_outcome("Target", alone=True)
+    (True, False, True)
+    """
+    return name.lower() in ("outcome", "target", "label", "y") if alone else not _OUTCOMES.isdisjoint(_words(name))

@@ -16,13 +16,14 @@ from budge.expressions import quote
 from budge.expressions.tolerance import equal
 from budge.spec.groups import Finding
 
-__all__ = ["find_dependencies", "find_implications", "find_linear"]
+__all__ = ["find_dependencies", "find_followers", "find_implications", "find_linear"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 BY_CHANCE = 1e-6  #: an implication is listed if independent columns would show it less often than this
 MOST_IMPLICATIONS = 10
 MOST_VALUES = 100  # of a column that may determine others: each becomes a row of a constraint
+LEAST_RANKED = 20  # different values from which one order in two columns is no accident
 MOST_FACTS = 500  # conditions that are compared with each other
 MOST_ROWS = 20_000  # rows on which relations are looked for; all rows are asked before one is listed
 
@@ -60,6 +61,45 @@ def find_dependencies(columns: Mapping[str, Any]) -> list[Finding]:
         remark = f"{group[0]} determines {', '.join(n for n in names if n != group[0])}: they change together"
         found.append(Finding("reachability", {"reachability": {"features": names, "values": values}}, number, number, remark, encoding=True))
     return found
+
+
+def find_followers(numbers: Mapping[str, FloatArray]) -> dict[str, tuple[str, str]]:
+    """Return columns that rise or fall with an earlier one, rank by rank: the earlier one, and the formula that gives them, if it is a usual one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> wage = np.arange(2.0, 60.0)
+    >>> find_followers({"wage": wage, "lwage": np.log(wage), "rank": -(wage**3)})
+    {'lwage': ('wage', 'log(wage)'), 'rank': ('wage', '')}
+    """
+    first: dict[bytes, str] = {}
+    found = {}
+    for name, values in numbers.items():
+        known = ~np.isnan(values)
+        distinct, ranks = np.unique(values[known], return_inverse=True)
+        if len(distinct) < LEAST_RANKED:
+            continue
+        order = np.full(len(values), -1)
+        order[known] = ranks
+        falling = np.where(known, len(distinct) - 1 - order, -1)
+        source = first.get(order.tobytes()) or first.get(falling.tobytes())
+        if source is None:
+            first[order.tobytes()] = name
+        else:
+            found[name] = source, _formula(source, numbers[source][known], values[known])
+    return found
+
+
+def _formula(name: str, x: FloatArray, y: FloatArray) -> str:
+    """Return the usual formula that gives one column from another, to the digits that a table keeps."""
+    x_ = quote(name)
+    with np.errstate(all="ignore"):
+        tried = (
+            (f"log({x_})", np.log(x)), (f"log(1 + {x_})", np.log1p(x)), (f"{x_} ** 2", x**2), (f"sqrt({x_})", np.sqrt(x)), (f"exp({x_})", np.exp(x)),
+            (f"1 / {x_}", 1 / x),
+        )  # fmt: skip
+    return next((text for text, value in tried if np.allclose(value, y, rtol=1e-4, atol=1e-6)), "")
 
 
 def _determines(codes: npt.NDArray[np.int64], other: npt.NDArray[np.int64], levels: int, many: int) -> bool:

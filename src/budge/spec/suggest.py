@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -20,9 +20,9 @@ from budge.spec.columns import Column, read_column
 from budge.spec.files import ending
 from budge.spec.groups import MOST_PAIRED, Finding, find_groups
 from budge.spec.limits import FEATURES, LONGEST_NAME, YAML_BYTES
-from budge.spec.naming import is_outcome
+from budge.spec.naming import is_outcome, why_fixed
 from budge.spec.reading import model_from
-from budge.spec.relations import find_dependencies, find_implications, find_linear
+from budge.spec.relations import find_dependencies, find_followers, find_implications, find_linear
 from budge.spec.writing import to_text, yaml_entry, yaml_scalar
 
 __all__ = ["Suggestion", "suggest"]
@@ -41,6 +41,7 @@ class Suggestion:
     left_off: int = 0  #: implications that were found beyond those listed
     name: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)  #: columns that are no features, and why
+    follows: Mapping[str, str] = field(default_factory=dict)  #: features that rise or fall with another one in every row, which no constraint states
     outcomes: tuple[str, ...] = ()  #: features that look like an outcome
     compared: int | None = None  #: columns of each kind among which relations were looked for, where there are more
 
@@ -123,6 +124,7 @@ class Suggestion:
             "left_off": self.left_off,
             "left_out": dict(self.left_out),
             "not_changeable": list(self.fixed),
+            "follows": dict(self.follows),
             "outcome_like": list(self.outcomes),
             "draft": True,
         }
@@ -177,6 +179,8 @@ def suggest(X: Any, *, outcome: str | Iterable[str] = (), drop: str | Iterable[s
     if long is not None:
         raise DataError(f"the name of a column has more than {LONGEST_NAME:,} characters", where="X", got=f"{long[:40]}…", remedy="rename it, or leave it out")
     findings, left_off = _findings(columns, frame)
+    follows = _followers(columns, findings)
+    columns |= {label: replace(columns[label], remark=_following(label, *source, columns[label].remark)) for label, source in follows.items()}
     return Suggestion(
         features=tuple(c.feature for c in columns.values()),
         findings=tuple(findings),
@@ -186,15 +190,32 @@ def suggest(X: Any, *, outcome: str | Iterable[str] = (), drop: str | Iterable[s
         name=name,
         left_out=left_out,
         compared=MOST_COMPARED if len(columns) > MOST_COMPARED else None,
+        follows={label: source for label, (source, _) in follows.items()},
         outcomes=tuple(_outcomes(columns, frame)) if "the outcome" not in left_out.values() else (),
     )
 
 
 def _outcomes(columns: Mapping[str, Column], frame: pd.DataFrame) -> list[str]:
-    """Return the columns that look like an outcome: of few values, with the name of one; else the last column if it has two values."""
+    """Return the columns that look like an outcome: of few values or called nothing else, with the name of one; else the last column if it has two values."""
     few = [label for label in columns if 2 <= frame[label].nunique() <= 10]
-    named = [label for label in few if is_outcome(label)]
-    return named or [label for label in few if label == frame.columns[-1] and frame[label].nunique() == 2]
+    named = [label for label in columns if is_outcome(label) and (label in few or is_outcome(label, alone=True))]
+    return named or [label for label in few if label == frame.columns[-1] and frame[label].nunique() == 2 and not why_fixed(label)]
+
+
+def _followers(columns: Mapping[str, Column], findings: Iterable[Finding]) -> dict[str, tuple[str, str]]:
+    """Return the numbers that follow from others and are not tied to them by a constraint."""
+    numbers = {n: c.values for n, c in columns.items() if c.feature.type in ("integer", "real") and not c.zero_one}
+    tied = [set(f.spec["reachability"]["features"]) for f in findings if f.kind == "reachability"]
+    tied += [set(f.spec["linear"]["coefficients"]) for f in findings if f.kind == "linear"]
+    return {n: found for n, found in find_followers(_first(numbers)).items() if not any({n, found[0]} <= group for group in tied)}
+
+
+def _following(name: str, source: str, formula: str, remark: str) -> str:
+    """Return the remark on a column that follows from another one, before what else is remarked."""
+    how = f"is {formula}" if formula else f"rises or falls with {source}"
+    made = yaml_scalar(formula) if formula else "…"
+    told = f"{how} in every row: leave one of them out, or write actionable: false here, with the effect {{feature: {yaml_scalar(name)}, set: {made}}}"
+    return f"{told}; {remark}" if remark else told
 
 
 def _findings(columns: Mapping[str, Column], frame: pd.DataFrame) -> tuple[list[Finding], int]:

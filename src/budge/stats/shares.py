@@ -237,11 +237,13 @@ def share_from_p_values(
     m = int(people.sum())
     if whom == "population":
         low, not_true = (_population(v, error / 2, groups) for v in (p, against))
+        high = 1.0 - not_true
     else:
         count = true_claims if independent else _holm_claims
-        low, not_true = (count(v, error / 2, units=groups) / m for v in (p, against))
+        claimed, refuted = (count(v, error / 2, units=groups) for v in (p, against))
+        low, high = claimed / m, (m - refuted) / m  # equal to the last bit where everybody is known
     made, opposite = int(people[p < error].sum()), int(people[q < error].sum())
-    return Share(made, opposite, m, low, max(1.0 - not_true, low), error, whom, side)
+    return Share(made, opposite, m, low, max(high, low), error, whom, side)
 
 
 def true_claims(p: object, alpha: object, *, units: object = None) -> float:

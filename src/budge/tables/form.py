@@ -15,7 +15,7 @@ from typing import IO
 from budge.errors import DataError, InputError, nearest, shorten
 from budge.tables.how import How, Note
 
-__all__ = ["COLUMNS", "MISSING", "Form", "checked_names", "form_of", "holds_values", "replaced", "unnamed"]
+__all__ = ["COLUMNS", "FIRST_LINE", "MISSING", "Form", "checked_names", "form_of", "holds_values", "replaced", "unnamed"]
 
 COLUMNS = 20_000  #: columns of a table
 #: Signs for a missing number. In a column of texts only an empty cell is missing: "None", "NA" and "?" may be levels.
@@ -25,6 +25,7 @@ MISSING = frozenset(
 FIRST = 10_000_000  # bytes in which the first line ends
 _SEEN, _RECORDS, _STEP = 500_000, 200, 1 << 22  # bytes and lines by which a file is judged; bytes that are decoded together
 _CANDIDATES = (",", ";", "\t", "|")
+FIRST_LINE = "; if the first line holds values, not names: header=no"
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces", r"\s+": "white space"}
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
 _DECIMAL = re.compile(r"[+-]?\d+,\d+")
@@ -98,7 +99,7 @@ def form_of(file: IO[bytes], name: str, how: How, label: str | None = None) -> t
         notes += replaced(first, names) if header and how.header is None else []
     elif not header and how.header is None:
         notes.append(unnamed(len(first)))
-    checked_names(names, name)
+    checked_names(names, name, FIRST_LINE if header and how.header is None and how.names is None else "")
     decimal = how.decimal or ("," if separator != "," and _has_decimal_commas(records[header:]) else ".")
     if how.decimal is None and decimal == ",":
         notes.append(Note("decimals are written with a comma", "decimal", "."))
@@ -239,8 +240,8 @@ def _has_decimal_commas(records: Sequence[Sequence[str]]) -> bool:
 def holds_values(records: Sequence[Sequence[str]]) -> bool:
     """Return whether the first record looks like the others rather than like names.
 
-    That is: it has a number wherever the others have one, and either one that no column is called by (a fraction, a negative number), a text that occurs
-    again in its column, or nothing but numbers that do not count the columns.
+    That is: it has a number, or a sign for a missing one, wherever the others have a number, and either one that no column is called by (a fraction, a
+    negative number), a text that occurs again in its column, or nothing but numbers that do not count the columns.
 
     Examples
     --------
@@ -252,6 +253,8 @@ def holds_values(records: Sequence[Sequence[str]]) -> bool:
     first, others = [cell.strip() for cell in records[0]], records[1:]
     numbers, texts, again = [], 0, 0
     for k, cell in enumerate(first):
+        if k and cell in MISSING:  # the name of the first column may be empty, or a sign
+            continue
         below = {record[k].strip() for record in others if k < len(record)} - {""}
         if below and sum(bool(_NUMBER.fullmatch(value)) for value in below) > len(below) / 2:
             if not _NUMBER.fullmatch(cell):
@@ -289,13 +292,13 @@ def _first_line(start: bytes, encoding: str, separator: str, spaced: bool, name:
     return header
 
 
-def checked_names(names: Sequence[str], where: str) -> None:
-    """Raise an error where two columns have one name, or one has none; the first may be nameless: it labels the rows."""
+def checked_names(names: Sequence[str], where: str, hint: str = "") -> None:
+    """Raise an error where two columns have one name, or one has none; the first may be nameless: it labels the rows. The `hint` ends the remedy."""
     if len(names) > COLUMNS:
         raise DataError(f"has more than {COLUMNS:,} columns", where=where, got=f"{len(names):,}", remedy="leave out those that no spec names")
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
-        raise DataError("column labels occur twice", where=where, got=twice, remedy="rename the columns")
+        raise DataError("column labels occur twice", where=where, got=twice, remedy=f"rename the columns{hint}")
     blank = [i for i, name in enumerate(names, 1) if not name.strip() and (i > 1 or len(names) == 1)]
     if blank:
-        raise DataError(f"column {blank[0]} has no name", where=where, remedy="name every column")
+        raise DataError(f"column {blank[0]} has no name", where=where, remedy=f"name every column{hint}")

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 from budge.errors import BudgeError, DataError, MissingDependencyError, nearest
 from budge.footers import MOST_VALUES, VALUES_A_BYTE, check_contents, check_texts, footer_of, groups_of
 from budge.stored import check_unfolded, open_zip, parse_json
-from budge.tables.form import MISSING, checked_names, holds_values, replaced, unnamed
+from budge.tables.form import FIRST_LINE, MISSING, checked_names, holds_values, replaced, unnamed
 from budge.tables.how import How, Note
 from budge.tables.packages import package
 from budge.tables.text import as_numbers, marks_in, notes_on
@@ -253,7 +253,7 @@ def _sheet(rows: list[Sequence[Any]], name: str, how: How) -> tuple[pd.DataFrame
         names = [f"column_{k}" for k in range(1, width + 1)]
     notes += replaced(names, how.names) if header and how.header is None and how.names is not None else []
     names = list(how.names) if how.names is not None else names
-    checked_names(names, name)
+    checked_names(names, name, FIRST_LINE if header and how.header is None and how.names is None else "")
     if len(names) != width:
         raise DataError(f"the table has {width} columns", where="names", got=f"{len(names)} names", remedy="name all of them")
     body = filled[1:] if header else filled

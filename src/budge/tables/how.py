@@ -37,7 +37,8 @@ class Note:
     @property
     def shell(self) -> str:
         """The same with the option as the shell has it."""
-        return f"{self.what}; otherwise: --read {shlex.quote(f'{self.option}={self.value}')}" if self.option else self.what
+        what = self.what.replace("names=…", "--read names=…")
+        return f"{what}; otherwise: --read {shlex.quote(f'{self.option}={self.value}')}" if self.option else what
 
 
 def state(name: str, notes: Iterable[Note]) -> None:
