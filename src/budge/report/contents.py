@@ -52,7 +52,7 @@ def contents(
     some = cases(audit, main, moved.get(main, {}), nouns, im)
     data = {"table": columns_of(audit, moved, nouns), "threshold": audit.design.threshold, "main": audit.models.index(main)}
     view = {
-        "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
+        "title": title or (f"Responsiveness: {audit.info['name']}" if audit.info["name"] else "Responsiveness"),
         "info": audit.info,
         "design": audit.info["design"],
         "answer": first,
