@@ -208,7 +208,8 @@ def test_numbers_in_the_command_are_not_rounded() -> None:
 def test_the_command_has_the_groups_and_the_words_of_the_report(folder: Path, tmp_path: Path) -> None:
     """What the report was given besides the audit stands in the command, too: without it another report comes out."""
     X = pd.read_csv(folder / "people.csv").drop(columns=["outcome", "sex"])
-    audit = budge.audit(str(folder / "loan.json"), X, InteractionModel.from_file(folder / "spec.yaml"), target=1, wording=budge.Wording(people_name="applicants"))
+    im, words = InteractionModel.from_file(folder / "spec.yaml"), budge.Wording(people_name="applicants")
+    audit = budge.audit(str(folder / "loan.json"), X, im, target=1, wording=words)
     audit.to_html(tmp_path / "report.html", by=["home"], target_name="approval", group_labels={"home": {"0": "no home"}}, why=False)
     text = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
     assert "--by home --people-name applicants --target-name approval --group-label 'home:0=no home'" in text

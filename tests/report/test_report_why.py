@@ -134,6 +134,14 @@ def test_many_people_are_a_stated_sample_of_those_without_a_way(monkeypatch: pyt
     assert set(ablated(audit, "model")[0].of("free home").index) == set(some)  # type: ignore[union-attr]
 
 
+def test_people_chosen_for_draws_without_a_hit_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New draws of such people find some hits under any rule: a mean that was 0 by choice rises."""
+    audit = audited(population="outside", method="sample")
+    assert "chosen for draws" not in ablated(audit, "model")[1]
+    monkeypatch.setattr(section, "MOST_POINTS", 1)
+    assert "They were chosen for draws without a hit" in ablated(audit, "model")[1]
+
+
 def test_progress_ends_at_everyone_and_never_falls() -> None:
     seen: list[tuple[int, int]] = []
     for options in ({}, {"method": "sample"}):

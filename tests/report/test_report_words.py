@@ -304,3 +304,8 @@ def test_one_person_with_some_way_is_neither_the_narrowest_nor_the_widest() -> N
     im = InteractionModel([Feature("x", "integer", bounds=(0, 9), max_increase=3)])
     audit = budge.audit(lambda t: (t["x"] > 4).astype(int), pd.DataFrame({"x": [4]}), im, target=1)
     assert "1 person in full: some way." in text_of(audit)
+
+
+def test_a_group_figure_names_its_model_in_whole_on_a_phone() -> None:
+    shares = [GroupShare("women", 65, 9, 9 / 65, 0.06, 0.26), GroupShare("men", 99, 29, 29 / 99, 0.2, 0.41)]
+    assert ">share with almost no way, XGBoost<" in dots(shares, None, "phone", about="share with almost no way, XGBoost")

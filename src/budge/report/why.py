@@ -87,8 +87,12 @@ def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDA
     part = np.sort(order[: max(int((np.cumsum(points[order]) <= MOST_POINTS).sum()), 1)])
     whom = "without a way or a hit" if len(stuck) else "who were judged"
     if len(part) == len(order):
-        return part, f"It is about the {count(len(part), 'person', 'people')} {whom}, since there are many people."
-    return part, f"It is about {len(part):,} of the {count(len(order), 'person', 'people')} {whom}, drawn at random, since there are many people."
+        told = f"It is about the {count(len(part), 'person', 'people')} {whom}, since there are many people."
+    else:
+        told = f"It is about {len(part):,} of the {count(len(order), 'person', 'people')} {whom}, drawn at random, since there are many people."
+    if len(stuck) and not counts.take(part).is_law("exact", "proved").all():
+        told += " They were chosen for draws without a hit, so that any new draws give them a mean ρ that is a little higher."
+    return part, told
 
 
 def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: Wording) -> dict[str, Any] | None:
