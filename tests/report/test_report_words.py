@@ -309,3 +309,10 @@ def test_one_person_with_some_way_is_neither_the_narrowest_nor_the_widest() -> N
 def test_a_group_figure_names_its_model_in_whole_on_a_phone() -> None:
     shares = [GroupShare("women", 65, 9, 9 / 65, 0.06, 0.26), GroupShare("men", 99, 29, 29 / 99, 0.2, 0.41)]
     assert ">share with almost no way, XGBoost<" in dots(shares, None, "phone", about="share with almost no way, XGBoost")
+
+
+def test_many_models_are_not_crossed_without_a_word() -> None:
+    X, im = loans()
+    text = text_of(budge.audit({f"m{k}": approve for k in range(5)}, X, im, target=1), why=False)
+    assert "Every two models are crossed where there are at most 4" in text
+    assert "Every two models are crossed" not in text_of(budge.audit({f"m{k}": approve for k in range(2)}, X, im, target=1), why=False)

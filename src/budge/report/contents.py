@@ -173,8 +173,8 @@ def _rows(audit: Audit, name: str, found: Mapping[int, Any], nouns: Wording) -> 
     rows = audit.of_model(name).head(FIRST_ROWS)
     return [
         {
-            "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
-            "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
+            "label": shown(label), "prediction": shown(row["prediction"]), "rho": decimals(row["rho"]), "low": decimals(row["low"]),
+            "high": decimals(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
             "extreme": EXTREME_WORDS[row["extreme"]],
             "known": row["method"] if row["method"] in ("exact", "proved") and row["rho"] == row["rho"] else "",
             "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()), nouns)),

@@ -59,17 +59,18 @@ def at_most(bound: float, alpha: float, about: str = "") -> str:
 
 
 def decimals(value: Any) -> str:
-    """Return a share for a column: three decimals, more where these would be all or nothing and it is not.
+    """Return a share for a column: three decimals, more where these would be all or nothing and it is not; by the rule of the page's script.
 
     Examples
     --------
-    >>> decimals(0.39), decimals(0), decimals(0.0001), decimals(0.99999), decimals(None)
-    ('0.390', '0.000', '0.0001', '0.99999', '–')
+    >>> decimals(0.39), decimals(0), decimals(0.0001), decimals(0.99999), decimals(None), decimals(0.0625)
+    ('0.390', '0.000', '0.0001', '0.99999', '–', '0.063')
     """
     if value is None or value is pd.NA or value != value:
         return "–"
-    text = f"{float(value):.3f}"
-    return text if text not in ("0.000", "1.000") or value in (0, 1) else number(value) if value < 0.5 else f"{1 - float(f'{1 - value:.1g}'):.15g}"
+    v = float(f"{float(value):.6g}")  # what the file holds
+    text = f"{Decimal(v).quantize(Decimal('0.001'), rounding=ROUND_HALF_UP):f}"
+    return text if text not in ("0.000", "1.000") or v in (0, 1) else number(v) if v < 0.5 else f"{1 - float(f'{1 - v:.1g}'):.15g}"
 
 
 def breakable(text: str) -> Markup:
