@@ -223,7 +223,7 @@ def _digest(digest: str | None) -> str:
     return f"{kind}{digest}" if digest else "not known"
 
 
-def _command(audit: Audit, columns: Sequence[Any] = (), given: Wording | None = None) -> str:
+def _command(audit: Audit, columns: Sequence[Any] = (), nouns: Wording | None = None) -> str:
     """Return the command that repeats the run: as it was typed, or as it would be; empty where the shell has no way to spell it.
 
     The columns of the report's groups and its words stand in it besides those of the audit.
@@ -247,7 +247,7 @@ def _command(audit: Audit, columns: Sequence[Any] = (), given: Wording | None = 
     parts += ["--prove-seconds", _written(design.prove_seconds)] if design.prove and design.prove_seconds is not None else []
     by = dict.fromkeys([*(column for column, _ in design.groups), *(column for column in columns if isinstance(column, str))])
     parts += [part for column in by for part in ("--by", column)]
-    wording = audit.wording.but(**given.to_dict()) if given is not None else audit.wording
+    wording = audit.wording if nouns is None else audit.wording.but(**nouns.to_dict())
     words_ = wording.to_dict()
     parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
     parts += [part for name, text in wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]

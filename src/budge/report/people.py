@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["at_most", "breakable", "columns_of", "decimals", "joined", "number", "steps"]
 
+LONG_WORD = 20  # characters of a name that may wrap
+
 EXTREME_WORDS = {"": "", "none": "no way at all", "every": "every way"}
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
@@ -87,17 +89,23 @@ def breakable(text: str) -> Markup:
 
 
 def joined(text: str) -> Markup:
-    """Return a text as markup in which no line ends before a sign of per cent, at an equals sign or at an arrow.
+    """Return a text as markup in which no line ends before a sign of per cent, at an equals sign or at an arrow; long names may wrap behind underscores.
 
     Examples
     --------
-    >>> joined("23 % of <b> = 1")
-    Markup('23&nbsp;% of &lt;b&gt;&nbsp;=&nbsp;1')
+    >>> joined("23 % of <b> = 1"), joined("a_b of income_of_the_household")
+    (Markup('23&nbsp;% of &lt;b&gt;&nbsp;=&nbsp;1'), Markup('a_b of income_<wbr>of_<wbr>the_<wbr>household'))
     """
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
     tied = printable(text).replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0").replace(" → ", "\u00a0→\u00a0")
-    return Markup("&nbsp;").join(escape(part) for part in tied.split("\u00a0"))
+    return Markup("&nbsp;").join(Markup("").join(_wrapping(word) for word in re.split(r"(\s+)", part)) for part in tied.split("\u00a0"))
+
+
+def _wrapping(word: str) -> Markup:
+    from markupsafe import Markup, escape
+
+    return escape(word) if len(word) <= LONG_WORD else Markup("<wbr>").join(re.split(r"(?<=_)(?=\w)", word))
 
 
 def steps(moves: Sequence[Sequence[Any]], nouns: Wording) -> tuple[tuple[str, str, str], ...]:
