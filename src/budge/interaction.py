@@ -334,7 +334,8 @@ class InteractionModel:
 
     def __repr__(self) -> str:
         title = f"{self.name!r}, " if self.name else ""
-        return f"InteractionModel({title}{len(self.features)} features, {len(self.constraints)} constraints, {len(self.effects)} effects)"
+        counts = ((self.features, "feature"), (self.constraints, "constraint"), (self.effects, "effect"))
+        return f"InteractionModel({title}{', '.join(f'{len(own)} {noun}' if len(own) == 1 else f'{len(own)} {noun}s' for own, noun in counts)})"
 
     def plot(self) -> Figure:
         """A figure: the parts, and the constraints and effects that tie their features together."""

@@ -339,3 +339,21 @@ def test_the_first_screen_states_what_to_do(whole: Path, open_page: Any) -> None
             assert box is not None
             assert box["y"] + box["height"] < 900
             assert page.locator(str(steps.nth(k).get_attribute("href"))).count() == 1
+
+
+def test_columns_have_fixed_decimals_and_read_alike_without_the_script(open_page: Any, tmp_path: Path) -> None:
+    """Shares have three decimals, more where these would be nothing or all; the script writes what the file shows without it."""
+    free, fixed = budge.Feature("x", "integer", bounds=(0, 9999)), budge.Feature("least", "integer", bounds=(0, 9999), actionable=False)
+    im = budge.InteractionModel([free, fixed])
+    X = pd.DataFrame({"x": 0, "least": [9999, 9375, 5000, 1, 9000, 1234]})
+    exact = budge.audit(lambda t: (t["x"] >= t["least"]).astype(int), X, im, target=1)
+    drawn = budge.audit(lambda t: (t["x"] >= t["least"]).astype(int), X, im, target=1, method="sample")
+    for audit, shares in ((exact, ["0.0001", "0.063", "0.500", "0.9999", "0.100", "0.877"]), (drawn, None)):
+        path = audit.to_html(tmp_path / "decimals.html", overwrite=True)
+        texts = []
+        for script in (True, False):
+            with open_page(path.as_uri(), java_script_enabled=script) as page:
+                rows(page, 6)
+                texts.append((first_cells(page, 3), first_cells(page, 4)))
+        assert texts[0] == texts[1]
+        assert shares is None or texts[0][0] == shares

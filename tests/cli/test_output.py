@@ -336,7 +336,7 @@ def test_an_ablation_states_of_how_many_and_why_rho_can_fall(tmp_path: Path, cap
     told = capsys.readouterr().out
     assert re.search(r"relaxation +first hit +gain", told)
     assert re.search(r"lift steps of a +2 of 2 ", told)
-    assert "First hit: of the 2 people whose draws have no hit, those who have one without the rule, which may be chance." in " ".join(told.split())
+    assert "First hit: of the 2 people whose draws have no hit, those who have one without the rule, at a point that it forbids." in " ".join(told.split())
 
 
 def test_a_saved_run_names_the_values_of_binary_features(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

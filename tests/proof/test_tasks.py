@@ -455,3 +455,18 @@ def test_a_letter_in_the_words_of_the_user() -> None:
     fixed = budge.InteractionModel([budge.Feature("inc", "integer", bounds=(0, 2))])
     none = budge.recourse(lambda t: (t["inc"] > 2).astype(int), {"inc": 1}, fixed, target=1).letter({"target_name": "approval"})
     assert "No change that is open to you would lead to approval." in none
+
+
+def test_prove_states_who_has_the_target_now(capsys, tmp_path, monkeypatch):
+    """A person who has it and can lose it needs no change: the column of witnesses was empty."""
+    im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 9), max_increase=2, max_decrease=2)])
+    im.to_file(tmp_path / "spec.yaml")
+    pd.DataFrame({"income": [1, 4, 6]}, index=pd.Index(["a", "b", "c"], name="name")).to_csv(tmp_path / "people.csv")
+    (tmp_path / "lender_at_hand.py").write_text("def model(table):\n    return (table['income'] > 5).astype(int)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    asked = ["--model", "lender_at_hand:model", "--target", "1", "--id", "name"]
+    code, text = run(capsys, "prove", tmp_path / "spec.yaml", tmp_path / "people.csv", *asked)
+    assert code == 0
+    lines = {line.split()[0]: line for line in text.split("\n") if line.strip()}
+    assert lines["b"].endswith("income: 4 → 6")
+    assert lines["c"].endswith("none needed: has it now")

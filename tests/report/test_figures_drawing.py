@@ -31,6 +31,12 @@ HOSTILE = [
 ]
 
 
+def test_a_figure_is_one_short_line_where_it_is_not_shown() -> None:
+    figure = everything("Gain\nby rule")
+    assert repr(figure) == "<Figure: Gain by rule>"
+    assert repr(Panels("Both", (figure, figure))) == "<Panels: Both>"
+
+
 def everything(name: str) -> Figure:
     """A figure that has the name wherever a text can stand."""
     figure = Figure(name, x=(0, 10), y=(0, 5), about=name, note=name, x_label=name, y_label=name)

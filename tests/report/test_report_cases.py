@@ -116,7 +116,7 @@ def test_captions_claim_no_more_than_the_points_show() -> None:
     must, keep = constraints.Rule("d == 1"), budge.Design(on_invalid="keep")
     found = said_of(lambda t: (t["d"] == 1).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
     assert found["kind"] == "Every way"
-    assert found["caption"] == "Whatever values these take, alone or together, every point attains the target: z."
+    assert found["caption"] == "Whatever values within reach these take, alone or together, every point attains the target: z."
     found = said_of(lambda t: ((t["d"] == 1) & (t["z"] > 1)).astype(int), {"d": 0, "z": 0}, Feature("d", "binary"), few, rules=[must], design=keep)
     assert "makes no difference" not in found["caption"]  # without the forced change nothing attains the target
     found = said_of(lambda t: (t["b"] != 0.25).astype(int), {"b": 0.25}, Feature("b", "real", bounds=(0, 1)))
@@ -272,7 +272,7 @@ def test_how_near_people_come_is_the_highest_output_of_their_points(tmp_path: An
     assert 'class="hit"' in able["chart"]["svg"]
     assert 'class="hit"' not in stuck["chart"]["svg"]
     text = render(audit)
-    assert "2 people in full: from no way at all to the narrowest way." in text
+    assert "2 people in full: from no way at all to some way." in text
     assert text.count('<div class="chart">') == 2
     run = budge.Audit.load(audit.save(tmp_path / "run"))  # holds no model, and so no outputs
     assert [case["best"] for case in cases(run, "model", {}, PLAIN, InteractionModel(GRID))] == ["", ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -202,3 +203,13 @@ def test_numbers_in_the_command_are_not_rounded() -> None:
     im = budge.InteractionModel([budge.Feature("x", "integer", bounds=(0, 9))])
     audit = budge.audit(lambda t: (t["x"] > 4).astype(int), pd.DataFrame({"x": [1, 2]}), im, target=1, threshold=0.12345678, alpha=0.0123456789)
     assert "--threshold 0.12345678 --alpha 0.0123456789 " in _command(audit)
+
+
+def test_the_command_has_the_groups_and_the_words_of_the_report(folder: Path, tmp_path: Path) -> None:
+    """What the report was given besides the audit stands in the command, too: without it another report comes out."""
+    X = pd.read_csv(folder / "people.csv").drop(columns=["outcome", "sex"])
+    im, words = InteractionModel.from_file(folder / "spec.yaml"), budge.Wording(people_name="applicants")
+    audit = budge.audit(str(folder / "loan.json"), X, im, target=1, wording=words)
+    audit.to_html(tmp_path / "report.html", by=["home"], target_name="approval", group_labels={"home": {"0": "no home"}}, why=False)
+    text = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    assert "--by home --people-name applicants --target-name approval --group-label 'home:0=no home'" in text

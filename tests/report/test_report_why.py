@@ -134,6 +134,14 @@ def test_many_people_are_a_stated_sample_of_those_without_a_way(monkeypatch: pyt
     assert set(ablated(audit, "model")[0].of("free home").index) == set(some)  # type: ignore[union-attr]
 
 
+def test_people_chosen_for_draws_without_a_hit_are_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """New draws of such people find some hits under any rule: a mean that was 0 by choice rises."""
+    audit = audited(population="outside", method="sample")
+    assert "chosen for draws" not in ablated(audit, "model")[1]
+    monkeypatch.setattr(section, "MOST_POINTS", 1)
+    assert "They were chosen for draws without a hit" in ablated(audit, "model")[1]
+
+
 def test_progress_ends_at_everyone_and_never_falls() -> None:
     seen: list[tuple[int, int]] = []
     for options in ({}, {"method": "sample"}):
@@ -209,13 +217,53 @@ def accounts() -> pd.DataFrame:
 
 
 def test_one_rule_is_one_row_and_the_weakest_relaxation_is_kept() -> None:
-    found = budge.ablate(no_account, accounts(), ACCOUNT, target=1)
+    found = budge.ablate(no_account, accounts(), ACCOUNT, ["drop account", *(r.name for r in default_relaxations(ACCOUNT, accounts())[0])], target=1)
     able = found.ranking.set_index("relaxation")["newly_reachable"]
     assert able["drop account"] == able["lift direction of account"] == 3
     rows = found.by_rule.set_index("relaxation")
     assert "drop account" not in rows.index
     assert rows.loc["lift direction of account", "also"] == ["drop account"]
     assert set(found.relaxations) == set(rows.index) | {name for also in rows["also"] for name in also}
+
+
+def test_a_code_of_several_columns_is_dropped_only_where_it_is_named() -> None:
+    """Without it somebody pays from an account that is not there; such people are no finding."""
+    found = budge.ablate(no_account, accounts(), ACCOUNT, target=1)
+    assert "drop account" not in found.relaxations
+    assert "Not relaxed: drop account: its columns are one code" in str(found)
+    assert budge.ablate(no_account, accounts(), ACCOUNT, ["drop account"], target=1).relaxations == ("drop account",)
+
+
+@pytest.mark.parametrize("chance", [False, True])
+def test_a_hit_that_the_rules_allow_is_no_way_that_a_rule_would_open(chance: bool) -> None:
+    """A rare hit that draws missed before and found after is not due to the rule; with an effect of chance, what the person does decides, not where it ends."""
+    rare = [Feature("a", "integer", bounds=(0, 20), max_increase=9), Feature("b", "integer", bounds=(0, 9))]
+    effects = [budge.Effect("a", "round(normal(0, 2))", clip=(0, 20))] if chance else []
+    im = InteractionModel(rare, [constraints.IfThen("a == 5", "b == 5", name="fives")], effects=effects)
+    X = pd.DataFrame({"a": [0] * 120, "b": np.arange(120) % 5})
+    model = lambda t: ((t["a"] >= 10 if chance else t["a"] == 9) & (t["b"] == 9)).to_numpy().astype(int)  # noqa: E731
+    audit = budge.audit(model, X, im, target=1, method="sample", n=60)
+    found = budge.ablate(model, X, im, ["drop fives"], n=60, design=budge.Design(target=1, method="sample"))
+    after = found.of("drop fives")
+    assert ((after["before"] == 0) & (after["after"] > 0)).any()  # draws found what draws had missed
+    assert not found.table["seen_only_after"].any()
+    assert reasons(audit, found)["heading"].startswith("No rule, relaxed alone, was found to open a way")
+
+
+def test_means_that_draws_do_not_tell_apart_have_no_arrow_and_lost_ways_are_no_dilution() -> None:
+    base = {"relaxation": "drop x", "kind": "constraint", "rule": "x", "also": (), "superset": True, "newly_reachable": 0, "seen_only_after": 0}
+    moved = {**base, "before": 0.276, "after": 0.265, "gain": -0.011}
+    row = section._row({**moved, "low": -0.03, "high": 0.01}, 3, [], PLAIN)
+    assert (row["sign"], row["move"]) == ("≈", "flat")
+    row = section._row({**moved, "low": -0.03, "high": -0.001}, 3, [], PLAIN)
+    assert (row["sign"], row["move"]) == ("▼", "down")
+    ages = [Feature("age", "integer", bounds=(0, 99), actionable=False), Feature("years", "integer", bounds=(0, 9), max_increase=2)]
+    im = InteractionModel(ages, [constraints.DirectionalLinkage("years", {"age": 1}, name="ageing")])
+    X = pd.DataFrame({"age": [17, 30], "years": [0, 0]})
+    audit = budge.audit(lambda t: ((t["age"] >= 18) & (t["years"] > 0)).to_numpy().astype(int), X, im, target=1, harm="below")
+    found = reasons(audit, budge.ablate(lambda t: ((t["age"] >= 18) & (t["years"] > 0)).to_numpy().astype(int), X, im, ["drop ageing"], target=1))
+    assert [row["move"] for row in found["rows"]] == ["down"]
+    assert found["falls"] == 0  # a way is lost
 
 
 def test_new_ways_need_what_every_hit_shares() -> None:

@@ -157,7 +157,7 @@ def test_groups_without_a_finding_and_shares_that_round_alike() -> None:
     X = pd.DataFrame({"x": 0, "g": np.repeat([0, 1], [77, 98])}).assign(stuck=lambda t: (~t["g"].duplicated()).astype(int))
     im = InteractionModel([*im.features, Feature("stuck", "binary", actionable=False)])
     text = text_of(budge.audit(lambda t: ((t["x"] == 1) & (t["stuck"] == 0)).astype(int), X, im, target=1, groups="g"))
-    assert "1.3 % of g = 0 have almost no way, and 1 % of g = 1" in text
+    assert "1.3 % of g = 0 (1 of 77) have almost no way, and 1 % of g = 1 (1 of 98)" in text
 
 
 def test_shares_of_many_groups_are_by_verdicts_where_they_are_drawn() -> None:
@@ -265,3 +265,54 @@ def test_a_model_that_judges_nobody_has_no_line_in_the_distribution() -> None:
     X, im = loans()
     models = {"yes": lambda t: np.ones(len(t), dtype=int), "points": approve}
     assert "yes" not in cdf(budge.audit(models, X, im, target=1)).svg()
+
+
+def test_an_unnamed_interaction_model_has_no_name_and_points_are_counted_alike() -> None:
+    """The class is no name; the points that were listed are those of the answer, and what is asked besides is told."""
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9), max_increase=3)])
+    X = pd.DataFrame({"x": [0, 1, 3, 4]})
+    audit = budge.audit(lambda t: (t["x"] > 4).astype(int), X, im, target=1)
+    assert audit.info["name"] == ""
+    text = text_of(audit)
+    assert "InteractionModel" not in text
+    assert "unnamed" not in text
+    points = int(audit.table["n"].sum())
+    assert f"all {points} points that these people can reach" in text
+    assert f"over every reachable point ({points} in all); {points + int((audit.table['hits'] > 0).sum())} points asked, witnesses twice." in text
+
+
+def test_where_all_are_undecided_the_first_sentence_states_that() -> None:
+    X = pd.DataFrame({"x": [0, 1, 3]})
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9), max_increase=3)])
+    starts = set(X["x"])
+    deaf = lambda t: np.array([0.0 if x in starts else np.nan for x in t["x"]])  # noqa: E731
+    audit = budge.audit(deaf, X, im, target=1, design=budge.Design(max_unresolved=1.0))
+    assert set(audit.table["verdict"]) == {"inconclusive"}
+    assert "All 3 people are undecided: of nobody is it shown whether they have almost no way to the target" in text_of(audit)
+
+
+def test_a_figure_about_one_of_several_models_names_it() -> None:
+    X, im = loans()
+    models = {"generous": lambda t: np.ones(len(t), dtype=int), "strict": approve}
+    audit = budge.audit(models, X, im, target=1)
+    assert not len(audit.of_model("generous"))
+    assert audit.plot().note.startswith("strict: ")
+    assert "all by draws: their ρ is an estimate" in budge.audit(approve, X, im, target=1, method="sample").plot().note
+
+
+def test_one_person_with_some_way_is_neither_the_narrowest_nor_the_widest() -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9), max_increase=3)])
+    audit = budge.audit(lambda t: (t["x"] > 4).astype(int), pd.DataFrame({"x": [4]}), im, target=1)
+    assert "1 person in full: some way." in text_of(audit)
+
+
+def test_a_group_figure_names_its_model_in_whole_on_a_phone() -> None:
+    shares = [GroupShare("women", 65, 9, 9 / 65, 0.06, 0.26), GroupShare("men", 99, 29, 29 / 99, 0.2, 0.41)]
+    assert ">share with almost no way, XGBoost<" in dots(shares, None, "phone", about="share with almost no way, XGBoost")
+
+
+def test_many_models_are_not_crossed_without_a_word() -> None:
+    X, im = loans()
+    text = text_of(budge.audit({f"m{k}": approve for k in range(5)}, X, im, target=1), why=False)
+    assert "Every two models are crossed where there are at most 4" in text
+    assert "Every two models are crossed" not in text_of(budge.audit({f"m{k}": approve for k in range(2)}, X, im, target=1), why=False)

@@ -141,3 +141,11 @@ def test_select(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 1
     assert json.loads(out)["chosen"] is None
     assert main([*base, "--model", str(folder / "wide.json")]) == 2
+
+
+def test_sensitivity_over_one_axis_has_no_column_of_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = ["sensitivity", str(folder / "loose.yaml"), "--data", str(folder / "people.csv"), "--model", str(folder / "wide.json"), "--target", "1"]
+    code, text = run(capsys, *base, "--vary", "features.income.max_increase=0,9")
+    assert code == 0
+    assert "Where the verdict breaks" in text
+    assert "others" not in text

@@ -103,10 +103,10 @@ def chosen(counts: Counts, claims: Claims) -> dict[str, int]:
         found["No way at all"] = int(none[np.argmax(counts.n[none])])
     elif len(missed):
         found["No hit among the draws"] = int(missed[np.argmax(counts.n[missed])])
-    names = ("The narrowest way", "In the middle", "The widest way")
-    for kind, k in zip(names[::2] if len(inner) < 3 else names, (0, -1) if len(inner) < 3 else (0, len(inner) // 2, -1)):
-        if len(inner) and int(inner[k]) not in found.values():
-            found[kind] = int(inner[k])
+    places = {"The narrowest way": 0, "In the middle": len(inner) // 2, "The widest way": -1}
+    if len(inner) < 3:
+        places = {} if not len(inner) else {"Some way": 0} if len(inner) == 1 else {"The narrowest way": 0, "The widest way": -1}
+    found |= {kind: int(inner[k]) for kind, k in places.items()}
     if len(every) and len(found) < 4:
         known = every[claims.extreme[every] == "every"]
         found["Every way" if len(known) else "Nothing but hits among the draws"] = int((known if len(known) else every)[0])

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from budge.audit.recourse import Recourse
     from budge.report.figures import Figure
 
-__all__ = ["COLUMNS", "Audit", "same_cell"]
+__all__ = ["COLUMNS", "HAS_IT", "Audit", "same_cell"]
+
+HAS_IT = "already has the target"  # why a person has no least change
 
 COLUMNS = (
     "prediction", "status", "method", "n", "hits", "unresolved", "rho", "low", "high", "p_value", "p_adjusted", "verdict", "lower", "upper",
@@ -207,7 +209,7 @@ class Audit:
         at = self._at(label, name)
         counts, prediction = self.rows[name].counts, self.rows[name].prediction[[at]]
         if self._already(prediction)[0]:
-            return "already has the target"
+            return HAS_IT
         if counts.witness[at] >= 0:
             return ""
         if counts.is_law("none")[at]:

@@ -408,7 +408,7 @@ def info_of(made: Prepared, execution: Execution | None = None) -> dict[str, Any
         "population": population_name(design.population),
         "already": {name: int(np.asarray(design.target.hits(outputs, outputs)).sum()) for name, outputs in made.before.items()},
         "harm": design.harm,
-        "name": getattr(im, "name", "") or type(im).__name__,
+        "name": str(getattr(im, "name", type(im).__name__) or ""),
         "wording": Wording.of(None if execution is None else execution.wording).to_dict(),
         "measure": getattr(im, "measure", None),
         "spec": spec,

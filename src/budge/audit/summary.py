@@ -90,8 +90,8 @@ class Summary:
         ways += f", {self.every_way:,} cannot miss it" if self.every_way else ""
         if self.design.prove:
             ways += f", {self.open_ways:,} {'is' if self.open_ways == 1 else 'are'} open" if self.open_ways else ", nobody is open"
-        name = self.info["name"] or "unnamed"
-        return f"{self.model}: {whom} audited{have}; target: the output {self.info['target']}; {ways}. Interactions: {name}."
+        name = self.info["name"]
+        return f"{self.model}: {whom} audited{have}; target: the output {self.info['target']}; {ways}.{f' Interactions: {name}.' if name else ''}"
 
     def _verdicts(self) -> str:
         tau = self.design.threshold
@@ -140,7 +140,8 @@ class Summary:
         asked, listed, proved = f"{self.asked:,} points asked", self.methods.get("exact", 0), self.methods.get("proved", 0)
         if not drawn and not proved:
             every = "Every reachable point was asked about" if self.unresolved else "All computed exactly, over every reachable point"
-            return f"{every}; {asked}." if listed else f"{asked[0].upper()}{asked[1:]}."
+            twice = ", witnesses twice" if self.asked > self.points else ""
+            return f"{every} ({self.points:,} in all); {asked}{twice}." if listed else f"{asked[0].upper()}{asked[1:]}."
         ways = ((listed, "computed exactly"), (proved, "proved from the model's structure"), (drawn, "by draws"))
         parts = [f"{count:,} {how}" for count, how in ways if count]
         if listed or proved:

@@ -136,6 +136,6 @@ def _show(result: Ablation, alpha: float) -> None:
         more=max(len(ranking) - MOST, 0),
     )  # fmt: skip
     told = [f"Newly able: of the {heads(none)} with no way at all, those who have one without the rule." if none else "Nobody is known to have no way at all."]
-    told += [f"First hit: of the {heads(missed)} whose draws have no hit, those who have one without the rule, which may be chance."] if missed else []
+    told += [f"First hit: of the {heads(missed)} whose draws have no hit, those who have one without the rule, at a point that it forbids."] if missed else []
     told += [DILUTED] if (ranking["gain"] < 0).any() else []
     say("\n" + " ".join(told))

@@ -163,13 +163,13 @@ def audit(
         ),
     )
     groups = list(dict.fromkeys(by or ()))
-    check = partial(
+    check_one = partial(
         check_gate, people=_first_rows(people, everything), groups=[g for g in groups if g in known], models=len(model or [1]), threshold=threshold
     )
     together(
         lambda: check_names(wording, im, known if everything is None else everything, shell=True),
         *(partial(_check_group, column, known) for column in groups),
-        *(partial(check, condition) for condition in fail_if or ()),
+        *(partial(check_one, condition) for condition in fail_if or ()),
     )
     classes = next((p.classes for p in named.values() if p.classes is not None), None)
     targets = _targets(target, classes, wording)

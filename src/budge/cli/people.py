@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from budge.audit.result import Audit
+from budge.audit.result import HAS_IT, Audit
 from budge.audit.sources import TableSource
 from budge.audit.streamed import StreamedAudit
 from budge.cli.layout import Column, cell, figure
@@ -109,8 +109,8 @@ def short_of(near: tuple[Chosen, list[float], float] | None) -> list[Column]:
 def _change(some: Chosen, label: Any, nouns: Wording, *, listed: bool) -> tuple[str, bool]:
     audit = some.audit
     try:
-        if audit.why_not(label, model=some.model):
-            return "–", True
+        if why := audit.why_not(label, model=some.model):
+            return "none needed: has it now" if why == HAS_IT else "–", True
         if listed and (audit.context is not None or isinstance(audit, StreamedAudit)):
             plan = audit.recourse(label, model=some.model)
             if len(plan):

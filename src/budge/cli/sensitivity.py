@@ -107,6 +107,7 @@ def _sensitivity(
         _show_members(result.by_member)
         if result.axes and len(breaks := result.breaks()):
             head("Where the verdict breaks")
+            breaks = breaks if len(result.axes) > 1 else breaks.drop(columns="others")
             show_table(breaks.rename(columns=lambda c: str(c).replace("_", " ")))
 
 

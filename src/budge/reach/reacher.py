@@ -184,13 +184,18 @@ class Block:
 
     def draw(self, stream: Stream, first: int, n: int) -> tuple[FloatArray, dict[str, FloatArray]]:
         """Return draws `first`, … of everybody: the columns that can move, (columns, people · n), and the effects in them."""
+        moved = self.actions(stream, first, n)
+        return moved, add_effects(self, moved, stream, first, n)
+
+    def actions(self, stream: Stream, first: int, n: int) -> FloatArray:
+        """Return draws `first`, … of everybody as `draw` does, without effects."""
         moved = np.empty((len(self.maker.moved), len(self) * n))
         step = -(-len(self) // max(1, round(len(self) * n / AT_ONCE)))
         for at in range(0, len(self), max(1, step)):
             people = slice(at, at + step)
             some = self if step >= len(self) else self.take(people)
             some._draw(moved[:, at * n : (at + step) * n], stream.take(people), first, n)
-        return moved, add_effects(self, moved, stream, first, n)
+        return moved
 
     def _draw(self, moved: FloatArray, stream: Stream, first: int, n: int) -> None:
         """Write draws into the columns that can move, without effects."""

@@ -184,6 +184,8 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
     if harmed:
         rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
         return f"{harmed:,} of {whom} {have} almost no way to {_with_tau(target, design, brief=brief)}{rest}."
+    if numbers["open"] == judged and design.threshold:
+        return f"All {whom} are undecided: of nobody is it shown whether they have almost no way to {_with_tau(target, design, brief=brief)}."
     if found.open_ways:
         return f"None of the {whom} was found to have {'no' if design.threshold == 0 else 'almost no'} way to {_with_tau(target, design, brief=brief)}{still}."
     open_ = numbers["open"]

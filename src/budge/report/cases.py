@@ -298,7 +298,7 @@ def _caption(
     moved = words.axes_of(range(len(words.axes)))
     if not made.columns and not made.rows:
         if known and not made.cut:
-            return f"Whatever values these take, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
+            return f"Whatever values within reach these take, alone or together, {'every' if points.hit.all() else 'no'} point attains the target: {moved}."
         return f"The {kind} differ in {moved}" + (", with too many values for a table." if points.hit.any() else ".")
     mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
     differ = "; where they differ, their share by weight" if points.weights.min() != points.weights.max() else ", of all in the cell where they differ"

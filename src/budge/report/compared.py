@@ -48,7 +48,7 @@ def compared(audit: Audit, nouns: Wording) -> dict[str, Any] | None:
     pairs = [_pair(audit, one, two, states) for one, two in combinations(audit.models, 2)] if len(audit.models) <= MOST_CROSSED else []
     rows = [_row(audit, name, states[name], both) for name in audit.models]
     heading, people = _heading(audit, rows, int(both.sum()), nouns), int(both.sum())
-    return {"heading": heading, "rows": rows, "people": people, "pairs": pairs, "claim": claim_words(audit.design)}
+    return {"heading": heading, "rows": rows, "people": people, "pairs": pairs, "most": MOST_CROSSED, "claim": claim_words(audit.design)}
 
 
 def _states(audit: Audit, name: str, given: int) -> npt.NDArray[np.object_]:

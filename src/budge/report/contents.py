@@ -39,7 +39,7 @@ def contents(
         if test is not None:
             same_question(audit, test, where=where)
     im, moved, main = model_of(audit), moved_of(audit), _main(audit)
-    nouns = nouns.of_model(im)
+    given, nouns = nouns, nouns.of_model(im)
     about = ""
     if ablation is None and ask_why:
         ablation, about = ablated(audit, main, progress)
@@ -52,7 +52,7 @@ def contents(
     some = cases(audit, main, moved.get(main, {}), nouns, im)
     data = {"table": columns_of(audit, moved, nouns), "threshold": audit.design.threshold, "main": audit.models.index(main)}
     view = {
-        "title": title or f"Responsiveness: {audit.info['name'] or 'an audit'}",
+        "title": title or (f"Responsiveness: {audit.info['name']}" if audit.info["name"] else "Responsiveness"),
         "info": audit.info,
         "design": audit.info["design"],
         "answer": first,
@@ -82,7 +82,7 @@ def contents(
         "stress": _stress(ablation, sensitivity),
         "notes": list(dict.fromkeys(str(p) for p in (*audit.notes, *(im.warnings if im is not None else ())))),  # a draft is in both
         "facts": _facts(audit, nouns),
-        "command": _command(audit),
+        "command": _command(audit, columns, given),
         "code": _code(audit),
         "spec": _spec(im),
         "percent": words.percent,
@@ -173,8 +173,8 @@ def _rows(audit: Audit, name: str, found: Mapping[int, Any], nouns: Wording) -> 
     rows = audit.of_model(name).head(FIRST_ROWS)
     return [
         {
-            "label": shown(label), "prediction": shown(row["prediction"]), "rho": number(row["rho"]), "low": number(row["low"]),
-            "high": number(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
+            "label": shown(label), "prediction": shown(row["prediction"]), "rho": decimals(row["rho"]), "low": decimals(row["low"]),
+            "high": decimals(row["high"]), "hits": number(row["hits"]), "n": number(row["n"]), "verdict": row["verdict"],
             "extreme": EXTREME_WORDS[row["extreme"]],
             "known": row["method"] if row["method"] in ("exact", "proved") and row["rho"] == row["rho"] else "",
             "p": number(row["p_adjusted"]), "moves": "; ".join(f"{f}: {a} → {b}" for f, a, b in steps(found.get(at, ()), nouns)),
@@ -223,8 +223,11 @@ def _digest(digest: str | None) -> str:
     return f"{kind}{digest}" if digest else "not known"
 
 
-def _command(audit: Audit) -> str:
-    """Return the command that repeats the run: as it was typed, or as it would be; empty where the shell has no way to spell it."""
+def _command(audit: Audit, columns: Sequence[Any] = (), nouns: Wording | None = None) -> str:
+    """Return the command that repeats the run: as it was typed, or as it would be; empty where the shell has no way to spell it.
+
+    The columns of the report's groups and its words stand in it besides those of the audit.
+    """
     if audit.info.get("command"):
         return str(audit.info["command"])
     design, chosen = audit.design, audit.info["population"]
@@ -242,11 +245,13 @@ def _command(audit: Audit) -> str:
     parts += ["--harm", design.harm] if design.harm else []
     parts += ["--prove"] if design.prove else []
     parts += ["--prove-seconds", _written(design.prove_seconds)] if design.prove and design.prove_seconds is not None else []
-    parts += [part for column, _ in design.groups for part in ("--by", column)]
-    words_ = audit.wording.to_dict()
+    by = dict.fromkeys([*(column for column, _ in design.groups), *(column for column in columns if isinstance(column, str))])
+    parts += [part for column in by for part in ("--by", column)]
+    wording = audit.wording if nouns is None else audit.wording.but(**nouns.to_dict())
+    words_ = wording.to_dict()
     parts += [part for name, text in words_.items() if isinstance(text, str) for part in (f"--{name.replace('_', '-')}", text)]
-    parts += [part for name, text in audit.wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]
-    for option, given in (("--group-label", audit.wording.group_labels), ("--level-label", audit.wording.level_labels)):
+    parts += [part for name, text in wording.feature_labels.items() for part in ("--feature-label", f"{name}={text}")]
+    for option, given in (("--group-label", wording.group_labels), ("--level-label", wording.level_labels)):
         parts += [part for column, own_ in given.items() for value, text in own_.items() for part in (option, f"{column}:{value}={text}")]
     return shlex.join(parts)
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["at_most", "breakable", "columns_of", "decimals", "joined", "number", "steps"]
 
+LONG_WORD = 20  # characters of a name that may wrap
+
 EXTREME_WORDS = {"": "", "none": "no way at all", "every": "every way"}
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
 
@@ -59,17 +61,18 @@ def at_most(bound: float, alpha: float, about: str = "") -> str:
 
 
 def decimals(value: Any) -> str:
-    """Return a share for a column: three decimals, more where these would be all or nothing and it is not.
+    """Return a share for a column: three decimals, more where these would be all or nothing and it is not; by the rule of the page's script.
 
     Examples
     --------
-    >>> decimals(0.39), decimals(0), decimals(0.0001), decimals(0.99999), decimals(None)
-    ('0.390', '0.000', '0.0001', '0.99999', '–')
+    >>> decimals(0.39), decimals(0), decimals(0.0001), decimals(0.99999), decimals(None), decimals(0.0625)
+    ('0.390', '0.000', '0.0001', '0.99999', '–', '0.063')
     """
     if value is None or value is pd.NA or value != value:
         return "–"
-    text = f"{float(value):.3f}"
-    return text if text not in ("0.000", "1.000") or value in (0, 1) else number(value) if value < 0.5 else f"{1 - float(f'{1 - value:.1g}'):.15g}"
+    v = float(f"{float(value):.6g}")  # what the file holds
+    text = f"{Decimal(v).quantize(Decimal('0.001'), rounding=ROUND_HALF_UP):f}"
+    return text if text not in ("0.000", "1.000") or v in (0, 1) else number(v) if v < 0.5 else f"{1 - float(f'{1 - v:.1g}'):.15g}"
 
 
 def breakable(text: str) -> Markup:
@@ -86,17 +89,23 @@ def breakable(text: str) -> Markup:
 
 
 def joined(text: str) -> Markup:
-    """Return a text as markup in which no line ends before a sign of per cent, at an equals sign or at an arrow.
+    """Return a text as markup in which no line ends before a sign of per cent, at an equals sign or at an arrow; long names may wrap behind underscores.
 
     Examples
     --------
-    >>> joined("23 % of <b> = 1")
-    Markup('23&nbsp;% of &lt;b&gt;&nbsp;=&nbsp;1')
+    >>> joined("23 % of <b> = 1"), joined("a_b of income_of_the_household")
+    (Markup('23&nbsp;% of &lt;b&gt;&nbsp;=&nbsp;1'), Markup('a_b of income_<wbr>of_<wbr>the_<wbr>household'))
     """
-    from markupsafe import Markup, escape
+    from markupsafe import Markup
 
     tied = printable(text).replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0").replace(" → ", "\u00a0→\u00a0")
-    return Markup("&nbsp;").join(escape(part) for part in tied.split("\u00a0"))
+    return Markup("&nbsp;").join(Markup("").join(_wrapping(word) for word in re.split(r"(\s+)", part)) for part in tied.split("\u00a0"))
+
+
+def _wrapping(word: str) -> Markup:
+    from markupsafe import Markup, escape
+
+    return escape(word) if len(word) <= LONG_WORD else Markup("<wbr>").join(re.split(r"(?<=_)(?=\w)", word))
 
 
 def steps(moves: Sequence[Sequence[Any]], nouns: Wording) -> tuple[tuple[str, str, str], ...]:

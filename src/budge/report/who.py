@@ -139,12 +139,17 @@ def _heading(shares: list[GroupShare], gap: Gap | None, words: str, column: str,
     if most.count * least.people == least.count * most.people:
         return f"{under}The share with {words} is the same in {'both' if len(shares) == 2 else 'all'} groups{'' if exact else ', by verdicts'}."
     high, low = _apart(most.share, least.share)
-    told = f"{under}{high} of {most.name} have {words}, and {low} of {least.name}"
+    told = f"{under}{high} of {most.name} ({_counted(most)}) have {words}, and {low} of {least.name} ({_counted(least)})"
     if gap is None:
-        return f"{under}By {column}, the share with {words} runs from {low} ({least.called}) to {high} ({most.called}){'' if exact else ', by verdicts'}."
+        ends = f"from {low} ({least.called}, {_counted(least)}) to {high} ({most.called}, {_counted(most)})"
+        return f"{under}By {column}, the share with {words} runs {ends}{'' if exact else ', by verdicts'}."
     if exact:
         return f"{told}{'; in a larger population the difference may be nil' if gap.low <= 0 else ''}."
     return f"{told}, by verdicts{'; no difference is shown' if gap.low <= 0 else ''}."
+
+
+def _counted(group: GroupShare) -> str:
+    return f"{group.count:,} of {group.people:,}"
 
 
 def _apart(one: float, two: float) -> tuple[str, str]:
@@ -164,7 +169,7 @@ def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exac
         return ""  # nothing is known
     first, second = sorted(shares, key=lambda group: -group.share)
     high, low = _apart(first.share, second.share)
-    told = f"With {words}: {high} of {first.name} and {low} of {second.name}"
+    told = f"With {words}: {high} of {first.name} ({_counted(first)}) and {low} of {second.name} ({_counted(second)})"
     ends = f"{points(gap.low)} to {points(gap.high)}"
     if exact:
         nil = ", so it may be nil" if gap.low <= 0 <= gap.high else ""

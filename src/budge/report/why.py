@@ -87,8 +87,12 @@ def _some(audit: Audit, model: str, judged: npt.NDArray[np.intp], stuck: npt.NDA
     part = np.sort(order[: max(int((np.cumsum(points[order]) <= MOST_POINTS).sum()), 1)])
     whom = "without a way or a hit" if len(stuck) else "who were judged"
     if len(part) == len(order):
-        return part, f"It is about the {count(len(part), 'person', 'people')} {whom}, since there are many people."
-    return part, f"It is about {len(part):,} of the {count(len(order), 'person', 'people')} {whom}, drawn at random, since there are many people."
+        told = f"It is about the {count(len(part), 'person', 'people')} {whom}, since there are many people."
+    else:
+        told = f"It is about {len(part):,} of the {count(len(order), 'person', 'people')} {whom}, drawn at random, since there are many people."
+    if len(stuck) and not counts.take(part).is_law("exact", "proved").all():
+        told += " They were chosen for draws without a hit, so that any new draws give them a mean ρ that is a little higher."
+    return part, told
 
 
 def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: Wording) -> dict[str, Any] | None:
@@ -103,23 +107,25 @@ def why(audit: Audit, model: str, ablation: Ablation | None, about: str, nouns: 
     listed = [_row(row, none + missed, needs[row["relaxation"]], nouns) for row in (*rows[:MOST_ROWS], *falls)]
     return {
         "heading": _heading(rows, none, missed, nouns, target, sure=sure), "missing": "", "rows": listed, "more": len(rows) - len(listed), "about": about,
-        "people": ablation.info["people"], "none": none, "missed": missed, "falls": sum(row["move"] == "down" for row in listed), "model": model,
+        "people": ablation.info["people"], "none": none, "missed": missed, "falls": sum(row["move"] == "down" and row["superset"] for row in listed),
+        "last": len(falls), "model": model, "drawn": bool(ablation.table["exactness"].isin(("guaranteed", "approximate")).any()),
     }  # fmt: skip
 
 
 def _row(row: Mapping[str, Any], without: int, needs: Sequence[Need], nouns: Wording) -> dict[str, Any]:
     told = [need for need in needs if need.kind != "some" or need.people > 1 or need.able == 1]  # one person's values state nothing about the others
-    digits = 3 if max(row["before"], row["after"]) < 0.1 else 2
+    digits = 3 if row["before"] < 0.1 else 2  # of a column: all rows have the same mean before, but for those who cannot be compared
     before, after = round(float(row["before"]), digits), round(float(row["after"]), digits)
     known = row["gain"] == row["gain"]  # else answers are missing, or nobody can be compared
+    same = before == after or row.get("low", row["gain"]) <= 0 <= row.get("high", row["gain"])  # draws do not tell them apart
     people = int(row["newly_reachable"])
     return {
         "name": _rule(row, nouns), "if": _rule(row, nouns, supposed=True), "relaxation": row["relaxation"],
         "also": "; ".join(row["also"]), "superset": row["superset"], "people": people, "seen": int(row["seen_only_after"]),
         "width": round(100 * (people + row["seen_only_after"]) / without) if without else 0, "needs": [_need(need, nouns) for need in told[:NEEDS]],
         "before": f"{before:.{digits}f}" if known else "", "after": f"{after:.{digits}f}" if known else "–",
-        "sign": "▲" if after > before else "▼" if after < before else "" if not known else "=" if abs(row["gain"]) < NOISE else "≈",
-        "move": "up" if after > before else "down" if after < before else "flat",
+        "sign": "" if not known else "=" if abs(row["gain"]) < NOISE else "≈" if same else "▲" if after > before else "▼",
+        "move": "flat" if not known or same else "up" if after > before else "down",
     }  # fmt: skip
 
 

@@ -49,9 +49,10 @@ def count(n: int, noun: str, plural: str = "") -> str:
 def asked(audit: Audit) -> list[str]:
     """Return what was asked, in plain words."""
     info, design = audit.info, audit.design
+    name = f" “{info['name']}”" if info["name"] else ""
     said = [
         f"{count(info['people'], 'person', 'people')} {'was' if info['people'] == 1 else 'were'} given, and the audit is about {whom(audit)}. For each "
-        f"person the question is: of all the points that they can reach under the interaction model “{info['name'] or 'unnamed'}”, for what share is it "
+        f"person the question is: of all the points that they can reach under the interaction model{name}, for what share is it "
         f"true that the output {info['target']}? This share is the person's responsiveness, ρ.",
         "A responsiveness of 0 means that nothing a person can do leads to the target (no way at all); a responsiveness of 1 means that everything does. "
         + _claim(design.threshold, design.claim),

@@ -181,7 +181,8 @@ def _tallies(
         queries += lone.asked
     order = [counts[s] for s in range(len(models) + 1)]
     ways = {(0 if s == 0 else alike[s - 1] + 1, i): values for (s, i), values in shared.ways.items()}
-    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries, ways)
+    known_ways = frozenset((alike[s - 1] + 1, i) for s, i in shared.known_ways)
+    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries, ways, known_ways)
 
 
 def _check_supersets(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...]) -> None:

@@ -36,7 +36,7 @@ class Ablation(Stressed):
 
     `table` has one row per person and relaxation: ρ `before` and `after`, `delta` with its interval (`low`, `high`; no width where both are
     known), `way_before` (a hit or a proof shows a way in the original), `newly_reachable` (known to have had no way at all, and a hit was found),
-    `seen_only_after` (the original was drawn without a hit: a hit was found only in the relaxed set, which may be chance), and how many times larger
+    `seen_only_after` (the original was drawn without a hit, and the relaxed set has one that the original does not allow), and how many times larger
     the relaxed set is, where both are counted. `ranking` has one row per relaxation, the largest mean gain first; `by_rule` states one rule once.
     `needs` holds what new ways need. Intervals hold one by one with probability 1 - alpha; `delta` may be negative, for more actions can dilute.
     """
@@ -201,10 +201,11 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...], freed: 
         now = claims_at(new, design, design.alpha)
         low, high = _ends(old, new, was, now, design.alpha)
         hit = new.hits > 0
+        opened = hit & np.array([(s, i) not in found.known_ways for i in people.tolist()], dtype=bool)
         columns = {
             "relaxation": np.full(len(people), r.name, dtype=object), "status": new.words("status"), "method_before": old.words("law"),
             "method_after": new.words("law"), "before": was.rho, "after": now.rho, "delta": now.rho - was.rho, "low": low, "high": high,
-            "way_before": way, "newly_reachable": no_way & hit, "seen_only_after": missed & hit,
+            "way_before": way, "newly_reachable": no_way & hit, "seen_only_after": missed & opened,
             "size_ratio": (found.size[s] / found.size[0])[people], "exactness": _exactness(was, now),
         }  # fmt: skip
         comparable = ~np.isnan(low)
@@ -212,9 +213,10 @@ def compared(about: Asked, found: Tally, chosen: tuple[Relaxation, ...], freed: 
         if comparable.sum() == 1:  # the interval of one person is the sharper one
             ends = float(low[comparable][0]), float(high[comparable][0])
         made.add(r, pd.DataFrame(columns, index=labels), ends, design.threshold)
-        able = people[(no_way | missed) & hit]
+        freer = no_way & hit | missed & opened
+        able, after = people[freer], new.take(freer)
         if len(able) and all((s, i) in found.ways for i in able.tolist()):
-            listed = bool((new.take((no_way | missed) & hit).is_law("exact") & (new.take((no_way | missed) & hit).unresolved == 0)).all())
+            listed = bool((after.is_law("exact") & (after.unresolved == 0)).all())
             hits = {i: found.ways[s, i] for i in able.tolist()}
             made.needs += needs_of(r, source.model, freed[s], hits, source.values, listed=listed)
     return made

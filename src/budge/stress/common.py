@@ -132,11 +132,16 @@ def claims_at(counts: Counts, design: Design, alpha: float) -> Claims:
     return claim(counts, Question(design.threshold, alpha))
 
 
-def allowed(im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64]) -> BoolArray:
-    """Return which points an interaction model allows from a start, by the definition."""
+def allowed(
+    im: InteractionModel, start: npt.NDArray[np.float64], points: npt.NDArray[np.float64], columns: npt.NDArray[np.intp] | None = None
+) -> BoolArray:
+    """Return which points an interaction model allows from a start, by the definition; with `columns` only the parts that hold one of these are looked at."""
     place = {f.name: j for j, f in enumerate(im.features)}
     good = np.ones(len(points), dtype=bool)
+    some = None if columns is None else set(columns.tolist())
     for part in im.parts:
+        if some is not None and some.isdisjoint(place[name] for name in part.names):
+            continue
         x = {name: float(start[place[name]]) for name in part.names}
         moved = {name: np.nan_to_num(points[:, place[name]] - start[place[name]]) for name in part.names}
         good &= np.broadcast_to(part.feasible(x, moved), good.shape)

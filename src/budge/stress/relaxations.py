@@ -34,6 +34,7 @@ __all__ = ["Relaxation", "convex", "default_relaxations", "drop", "free", "lift"
 
 Edit = Callable[[InteractionModel], InteractionModel]
 Lift = Literal["direction", "steps"]
+CODES = (OneHot, Ordinal, Thermometer)  # several columns that are one thing
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,8 @@ def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Rela
     """Everything that can be relaxed one at a time, and what was left out with the reason.
 
     Joint constraints are dropped, immutable features freed, directions and step limits lifted. Dummies of one group are freed together: those of a
-    constraint, and those that names and data show to be one (see `budge.stress.dummies`), to the combinations that the data hold.
+    constraint, and those that names and data show to be one (see `budge.stress.dummies`), to the combinations that the data hold. Constraints that
+    hold the columns of one code together stay unless they are named: without them there are people who cannot be.
 
     Examples
     --------
@@ -197,11 +199,12 @@ def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Rela
     >>> [r.name for r in found], left_out
     (['drop ageing', 'free age', 'lift direction of years', 'lift steps of years'], ('id: a column of type fixed is not freed',))
     """
-    found = [drop(im, c) for c in im.constraints]
-    left_out: list[str] = []
+    found = [drop(im, c) for c in im.constraints if not isinstance(c, CODES)]
+    coded = [c.name or c.label for c in im.constraints if isinstance(c, CODES)]
+    left_out = [f"drop {name}: its columns are one code, and without it there are people who cannot be" for name in coded]
     grouped: set[str] = set()
     for c in im.constraints:
-        if not isinstance(c, OneHot | Ordinal | Thermometer):
+        if not isinstance(c, CODES):
             continue
         still = [n for n in c.features if not im.by_name[n].actionable and im.by_name[n].type != "fixed" and n not in grouped]
         if still:
@@ -266,7 +269,7 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
                     "is neither an interaction model nor a Relaxation", where=f"relaxations[{name!r}]", got=type(what).__name__
                 )
     else:
-        known = {r.name: r for r in default_relaxations(im, X)[0]}
+        known = {r.name: r for r in (*(drop(im, c) for c in im.constraints if isinstance(c, CODES)), *default_relaxations(im, X)[0])}
         for item in relaxations:
             if isinstance(item, str) and item not in known:
                 raise InputError("there is no such thing to relax", where="relaxations", got=item, remedy=nearest(item, known))

@@ -13,9 +13,10 @@ from budge.audit.ask import Asker
 from budge.audit.design import Design, Progress
 from budge.audit.sources import BoolArray, Chunk, FloatArray, TableSource
 from budge.interaction import InteractionModel
+from budge.reach.downstream import add_effects
 from budge.reach.streams import Stream, keys_of
 from budge.stats.counts import LAWS, STATUSES, Counts
-from budge.stress.common import Asked
+from budge.stress.common import Asked, allowed
 from budge.stress.listing import Canvas, IntArray, Listing, distinct, plan_listing
 from budge.stress.pool import Changes, Pool, listed_size
 
@@ -29,12 +30,17 @@ OK, FIXED, EMPTY = (STATUSES.index(word) for word in ("ok", "fixed", "empty"))
 
 @dataclass(frozen=True)
 class Tally:
-    """The counts of each set, one row per person of the source; `size` where points can be counted; rows that the model was asked about."""
+    """The counts of each set, one row per person of the source; `size` where points can be counted; rows that the model was asked about.
+
+    `ways` holds hits that the original set does not allow, of people without a hit there; `known_ways` names the pairs of a set and a person whose hits
+    the original set allows, all of them: draws of the original missed what it holds.
+    """
 
     counts: tuple[Counts, ...]
     size: FloatArray  # (sets, people)
     asked: int
     ways: Ways = field(default_factory=dict)
+    known_ways: frozenset[tuple[int, int]] = frozenset()
 
 
 def tally(
@@ -54,12 +60,13 @@ def tally(
     known
         What is known of the original set already: rows with a law are not drawn again.
     freed
-        For each set, the columns in which it is freer than the original: values of these are kept where the original has no hit and the set has.
+        For each set, the columns in which it is freer than the original: values of hits that the original does not allow are kept where it has none.
     """
     source, design, before, ask = about.source, about.design, about.before, about.ask
     pool = Pool(models, design.exact_limit, source.values)
     found = tuple(Counts.blank(len(source)) for _ in models)
     ways: Ways = {}
+    known_ways: set[tuple[int, int]] = set()
     counted = np.zeros(len(source), dtype=bool) if known is None else known.law > 0
     size = np.full((len(models), len(source)), np.nan)
     status = np.zeros((len(models), len(source)), dtype=np.int8)
@@ -113,18 +120,25 @@ def tally(
         if design.method == "exact":
             status[s, rest] = STATUSES.index("not_exact")
             continue
-        for chunk, rough, values in _draws(pool, s, source, rest, design, purposes[s]):
+        for chunk, rough, actions in _draws(pool, s, source, rest, design, purposes[s]):
             hit = _count(ask, before, chunk, found[s])
             asked += len(hit)
             found[s].approximate[chunk.people] = rough
             if freed is not None and s:
-                _keep_drawn(ways, s, chunk.people, hit, values(freed[s]), found[0])
+                for k in np.flatnonzero(hit.reshape(len(chunk.people), -1).any(axis=1) & (found[0].hits[chunk.people] == 0)).tolist():
+                    i, own = int(chunk.people[k]), slice(k * design.draws, (k + 1) * design.draws)
+                    points = actions(k, np.flatnonzero(hit[own]))
+                    new = ~allowed(models[0], source.values[i], points, freed[s])
+                    if new.any():
+                        ways[s, i] = distinct(points[new][:, freed[s]])
+                    else:
+                        known_ways.add((s, i))
             told(len(chunk.people))
     for s, counts in enumerate(found):
         counts.status[:] = status[s]
     if progress is not None:
         progress(len(people), len(people))
-    return Tally(found, size, asked, ways)
+    return Tally(found, size, asked, ways, frozenset(known_ways))
 
 
 def _free_moves(pool: Pool, values: FloatArray) -> BoolArray:
@@ -199,33 +213,27 @@ def _ask(
     return int(ends[-1])
 
 
-def _keep_drawn(ways: Ways, s: int, people: IntArray, hit: BoolArray, values: FloatArray, original: Counts) -> None:
-    """Keep the values of hits in a drawn set, of people without a hit in the original one."""
-    each = hit.reshape(len(people), -1)
-    for k, i in enumerate(people.tolist()):
-        if each[k].any() and not original.hits[i]:
-            ways[s, i] = distinct(values.reshape(len(people), each.shape[1], -1)[k, each[k]])
-
-
 def _draws(
     pool: Pool, s: int, source: TableSource, people: Sequence[int], design: Design, purpose: str
-) -> Iterator[tuple[Chunk, BoolArray, Callable[[IntArray], FloatArray]]]:
-    """Yield draws of one set, whose of them come from a chain, and what gives their values in some columns (points, columns)."""
+) -> Iterator[tuple[Chunk, BoolArray, Callable[[int, IntArray], FloatArray]]]:
+    """Yield draws of one set, whose of them come from a chain, and what gives the points that some draws of a person reach without effects."""
     maker, model, n = pool.makers[s], pool.models[s], design.draws
     names = [pool.names[j] for j in maker.moved]
     step = max(1, BLOCK_ROWS // n)
     for at in range(0, len(people), step):
         some = np.array(people[at : at + step], dtype=np.intp)
         values = source.values[some]
-        block = maker.block(values)
-        moved, _ = block.draw(Stream(keys_of(maker.names, values, design.seed, purpose)), 0, n)
+        block, stream = maker.block(values), Stream(keys_of(maker.names, values, design.seed, purpose))
+        own = block.actions(stream, 0, n)
+        moved = own.copy() if model.effects else own
+        add_effects(block, moved, stream, 0, n)
 
+        def actions(person: int, draws: IntArray, own: FloatArray = own, values: FloatArray = values) -> FloatArray:
+            points = np.repeat(values[person][None, :], len(draws), axis=0)
+            points[:, maker.moved] = own[:, person * n + draws].T
+            return points
 
-        def values_in(columns: IntArray, moved: FloatArray = moved, values: FloatArray = values) -> FloatArray:
-            spot = {int(j): k for k, j in enumerate(maker.moved)}
-            return np.stack([moved[spot[j]] if j in spot else np.repeat(values[:, j], n) for j in columns.tolist()], axis=1)
-
-        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), block.approximate, values_in
+        yield Chunk(some, np.full(len(some), n), model.coding.write(dict(zip(names, moved)), source.frame, some, n)), block.approximate, actions
 
 
 def _count(ask: Asker, before: npt.NDArray[Any], chunk: Chunk, c: Counts) -> BoolArray:

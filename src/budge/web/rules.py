@@ -38,6 +38,8 @@ def lines_of(record: Mapping[str, Any], who: Any) -> list[dict[str, Any]]:
     >>> people = {"able": 12, "asked": 12, "of": 12, "nohit": 0, "open": False}
     >>> [" ".join(line["text"]) for line in lines_of({"person": person, "people": people}, "812")]
     ['64 of 192 points for person 812', '12 of 12 people without a way would have one']
+    >>> " ".join(lines_of({"person": None, "people": people | {"nohit": 12}}, "812")[0]["text"])
+    '12 of 12 people without a hit have one in draws without it, which may be chance'
     """
     found, person, people = [], record["person"], record["people"]
     if person is not None:
@@ -53,7 +55,8 @@ def lines_of(record: Mapping[str, Any], who: Any) -> list[dict[str, Any]]:
         stuck = "without a way" if not people["nohit"] else "without a hit" if people["nohit"] == people["of"] else "without a way or a hit"
         asked = f" asked ({people['of']:,} in all)" if people["asked"] < people["of"] else ""
         least = "at least " if people["open"] and people["able"] else ""
-        would = "were found to get one" if people["open"] and not people["able"] else "would have one"
+        chance = "have one in draws without it, which may be chance"  # draws miss what the declared rules allow, too
+        would = "were found to get one" if people["open"] and not people["able"] else chance if people["nohit"] and people["able"] else "would have one"
         told = [f"{least}{people['able']:,} of {people['asked']:,}", f"people {stuck}{asked} {would}"]
         found.append({"text": told, "hot": people["able"] > 0})
     elif people is not None:

@@ -27,6 +27,11 @@
     if (size >= 1000) return sign + size.toLocaleString("en", { maximumFractionDigits: 0 });
     return sign + Number(size.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
   };
+  const share = (v) => { // for a column: the rule of `decimals` in people.py
+    const text = v === null ? "–" : v.toFixed(3);
+    if (!(text === "0.000" && v > 0) && !(text === "1.000" && v < 1)) return text;
+    return v < 0.5 ? shown(v) : String(Number((1 - Number((1 - v).toPrecision(1))).toPrecision(15)));
+  };
   const plain = (word) => word.replaceAll("_", " "), many = (n) => n.toLocaleString("en");
 
   /* ---- light and dark ----------------------------------------------------------------------------------------------- */
@@ -60,14 +65,14 @@
     name.scope = "row";
     row.append(name, element("td", word(t, "prediction", i)));
     const rho = element("td", "", "num");
-    rho.append(element("span", shown(t.rho[i]), "rho"));
+    rho.append(element("span", share(t.rho[i]), "rho"));
     const method = word(t, "method", i);
     if (t.rho[i] !== null) {
       rho.title = method === "proved" ? "proved from the model's structure" : `${shown(t.hits[i])} of ${shown(t.n[i])} points attain the target`;
       rho.prepend(mini(t.low[i], t.high[i], t.rho[i]));
     }
     const known = (method === "exact" || method === "proved") && t.rho[i] !== null;
-    const ends = known ? method : t.low[i] === null ? "–" : `${shown(t.low[i])} – ${shown(t.high[i])}`;
+    const ends = known ? method : t.low[i] === null ? "–" : `${share(t.low[i])} – ${share(t.high[i])}`;
     row.append(rho, element("td", ends, "num"), element("td", t.n[i] ? `${shown(t.hits[i])} of ${shown(t.n[i])}` : "–", "num"));
     const verdict = element("td");
     verdict.append(element("span", plain(word(t, "verdict", i)), `tag ${word(t, "verdict", i).replaceAll(" ", "-")}`), " ", element("small", word(t, "extreme", i)));

@@ -78,7 +78,8 @@ def _lines(result: Any) -> tuple[list[tuple[str, pd.DataFrame]], list[str], floa
     if isinstance(result, Audit):
         tables = {name: table for name in result.models if len(table := result.of_model(name)) or len(result.models) == 1}
         said = {name: _people(table) for name, table in tables.items()}
-        note = [next(iter(said.values()))] if len(set(said.values())) == 1 else [f"{name}: {words}" for name, words in said.items()]
+        alike = len(set(said.values())) == 1 and len(said) == len(result.models)
+        note = [next(iter(said.values()))] if alike else [f"{name}: {words}" for name, words in said.items()]
         return [(name, _empirical(table["rho"])) for name, table in tables.items()], note, result.design.threshold
     from budge.stress import Ablation, Sensitivity
 
@@ -98,7 +99,8 @@ def _people(rows: pd.DataFrame) -> str:
     """Return how many people a line is about, and how their ρ is known."""
     drawn = int((rows["method"].isin(("sample", "sequential", "weighted")) & rows["rho"].notna()).sum())
     missing = int(rows["rho"].isna().sum())
-    how = f", of whom {drawn:,} by draws: their ρ is an estimate." if drawn else ", all exactly."
+    some = "all" if drawn == len(rows) - missing else f"of whom {drawn:,}"
+    how = f", {some} by draws: their ρ is an estimate." if drawn else ", all exactly."
     more = f" The ρ of {missing:,} more is not known, and the figure is not about them." if missing else ""
     return f"{heads(len(rows) - missing)}{how}{more}"
 

@@ -58,7 +58,8 @@ def dots(groups: Sequence[GroupShare], gap: Gap | None, medium: str, *, about: s
     told = "; ".join(f"{group.name}: {_percent(group.share)}, between {_percent(group.low)} and {_percent(group.high)}" for group in groups)
     told += "" if gap is None else f"; {gap.first} minus {gap.second}: {points(gap.value)} points, between {points(gap.low)} and {points(gap.high)}"
     parts = [f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" aria-label="{escape(f"{about}: {told}")}">']
-    parts.append(f'<text class="quiet" x="{label}" y="12">{escape(shortened(about, wide, 13))}</text>')
+    over = label if shortened(about, wide, 13) == about else 0  # a model's name is told in whole: from the left edge, where it needs the room
+    parts.append(f'<text class="quiet" x="{over}" y="12">{escape(shortened(about, wide + label - over, 13))}</text>')
     step = 10 if most <= 0.6 else 20
     most = ceil(round(100 * most) / step) * step / 100
     for ticks in range(0, round(100 * most) + 1, step):

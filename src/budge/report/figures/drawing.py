@@ -111,7 +111,7 @@ class Legend:
 Mark = Line | Bar | Area | Point | Text
 
 
-@dataclass
+@dataclass(repr=False)
 class Figure:
     """A figure: a plane of numbers, what lies on it, and the words around it.
 
@@ -283,6 +283,9 @@ class Figure:
     def __str__(self) -> str:
         return self.svg()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {clean(self.title)}>"
+
     def _repr_svg_(self) -> str:
         return self.svg()
 
@@ -290,7 +293,7 @@ class Figure:
         return self.svg(standalone=False)
 
 
-@dataclass
+@dataclass(repr=False)
 class Panels:
     """Figures as one: side by side, or one below the other (`down`), which narrow pages do not shrink."""
 
@@ -336,6 +339,9 @@ class Panels:
 
     def __str__(self) -> str:
         return self.svg()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {clean(self.title)}>"
 
     def _repr_svg_(self) -> str:
         return self.svg()
