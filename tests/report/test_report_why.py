@@ -13,6 +13,7 @@ from report_kit import Page, approve, audited, generous, loans, unanswered
 
 import budge
 from budge import Feature, InteractionModel, constraints
+from budge.errors import InputError
 from budge.report import why as section
 from budge.report.document import render
 from budge.report.why import ablated, why
@@ -232,6 +233,20 @@ def test_a_code_of_several_columns_is_dropped_only_where_it_is_named() -> None:
     assert "drop account" not in found.relaxations
     assert "Not relaxed: drop account: its columns are one code" in str(found)
     assert budge.ablate(no_account, accounts(), ACCOUNT, ["drop account"], target=1).relaxations == ("drop account",)
+
+
+@pytest.mark.parametrize(("count", "relation", "code"), [(1, "==", True), (1, "<=", True), (1, ">=", False), (2, "<=", False)])
+def test_so_many_of_several_dummies_are_a_rule_and_not_a_code(count: int, relation: Any, code: bool) -> None:
+    names = ("course", "mentor", "grant")
+    chosen = constraints.OneHot(names, count, relation, name="help")
+    im = InteractionModel([Feature(n, "binary") for n in names], [chosen])
+    X = pd.DataFrame({"course": [1], "mentor": [0], "grant": [0]})
+    model = lambda t: (t["mentor"] + t["grant"] > 1).to_numpy().astype(int)  # noqa: E731
+    if code:
+        with pytest.raises(InputError, match="nothing can be relaxed but constraints that hold the columns of one code .*name one: 'drop help'"):
+            budge.ablate(model, X, im, target=1)
+    else:
+        assert budge.ablate(model, X, im, target=1).relaxations == ("drop help",)
 
 
 @pytest.mark.parametrize("chance", [False, True])

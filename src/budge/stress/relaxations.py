@@ -34,7 +34,6 @@ __all__ = ["Relaxation", "convex", "default_relaxations", "drop", "free", "lift"
 
 Edit = Callable[[InteractionModel], InteractionModel]
 Lift = Literal["direction", "steps"]
-CODES = (OneHot, Ordinal, Thermometer)  # several columns that are one thing
 
 
 @dataclass(frozen=True)
@@ -199,12 +198,12 @@ def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Rela
     >>> [r.name for r in found], left_out
     (['drop ageing', 'free age', 'lift direction of years', 'lift steps of years'], ('id: a column of type fixed is not freed',))
     """
-    found = [drop(im, c) for c in im.constraints if not isinstance(c, CODES)]
-    coded = [c.name or c.label for c in im.constraints if isinstance(c, CODES)]
+    found = [drop(im, c) for c in im.constraints if not _is_code(c)]
+    coded = [c.name or c.label for c in im.constraints if _is_code(c)]
     left_out = [f"drop {name}: its columns are one code, and without it there are people who cannot be" for name in coded]
     grouped: set[str] = set()
     for c in im.constraints:
-        if not isinstance(c, CODES):
+        if not isinstance(c, OneHot | Ordinal | Thermometer):
             continue
         still = [n for n in c.features if not im.by_name[n].actionable and im.by_name[n].type != "fixed" and n not in grouped]
         if still:
@@ -238,6 +237,11 @@ def default_relaxations(im: InteractionModel, X: Any = None) -> tuple[tuple[Rela
     return _unlike(kept), tuple(left_out)
 
 
+def _is_code(constraint: Constraint) -> bool:
+    """Return whether a constraint makes several columns one thing: one level of a category, or one rank. Three of five dummies are a rule."""
+    return isinstance(constraint, Ordinal | Thermometer) or (isinstance(constraint, OneHot) and constraint.count == 1 and constraint.relation != ">=")
+
+
 def _unlike(found: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
     """The same with names that differ."""
     seen: dict[str, int] = {}
@@ -253,6 +257,10 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
     if relaxations is None:
         found, left_out = default_relaxations(im, X)
         if not found:
+            codes = [c for c in im.constraints if _is_code(c)]
+            if codes:
+                what = "nothing can be relaxed but constraints that hold the columns of one code together"
+                raise InputError(what, where="relaxations", remedy=f"name one: {drop(im, codes[0]).name!r}; without it there are people who cannot be")
             raise InputError("nothing can be relaxed: every feature is free and nothing is constrained", where="relaxations")
         return found, left_out
     if isinstance(relaxations, str | Relaxation):
@@ -269,7 +277,7 @@ def resolve(im: InteractionModel, relaxations: Any, X: Any) -> tuple[tuple[Relax
                     "is neither an interaction model nor a Relaxation", where=f"relaxations[{name!r}]", got=type(what).__name__
                 )
     else:
-        known = {r.name: r for r in (*(drop(im, c) for c in im.constraints if isinstance(c, CODES)), *default_relaxations(im, X)[0])}
+        known = {r.name: r for r in (*(drop(im, c) for c in im.constraints if _is_code(c)), *default_relaxations(im, X)[0])}
         for item in relaxations:
             if isinstance(item, str) and item not in known:
                 raise InputError("there is no such thing to relax", where="relaxations", got=item, remedy=nearest(item, known))
