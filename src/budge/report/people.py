@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["at_most", "breakable", "columns_of", "decimals", "joined", "number", "steps"]
 
 LONG_WORD = 20  # characters of a name that may wrap
+TINY = 1e-6  # what is smaller is written with its power of ten
 
 EXTREME_WORDS = {"": "", "none": "no way at all", "every": "every way"}
 MOST_WITNESSES = 3_000_000  # characters of witnesses in the table of everybody
@@ -30,8 +31,8 @@ def number(value: Any) -> str:
 
     Examples
     --------
-    >>> number(0.03125), number(-0.5), number(0.000012), number(1234)
-    ('0.0313', '−0.5', '1.2e-5', '1,234')
+    >>> number(0.03125), number(-0.5), number(0.000085), number(1.2e-9), number(1234)
+    ('0.0313', '−0.5', '0.000085', '1.2e-9', '1,234')
     """
     if value is None or value is pd.NA or value != value:
         return "–"
@@ -41,9 +42,9 @@ def number(value: Any) -> str:
         return f"{sign}{int(v):,}"
     if v >= 1000:
         return f"{sign}{v:,.0f}"
-    exact, figures = Decimal(v), 1 if v < 1e-4 else 2
+    exact, figures = Decimal(v), 1 if v < TINY else 2
     rounded = exact.quantize(Decimal(1).scaleb(exact.adjusted() - figures), rounding=ROUND_HALF_UP)
-    if v < 1e-4:
+    if v < TINY:
         digits = rounded.scaleb(-rounded.adjusted())
         return f"{sign}{digits:.1f}e{rounded.adjusted()}"
     return f"{sign}{rounded:f}".rstrip("0").rstrip(".")

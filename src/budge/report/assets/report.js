@@ -23,7 +23,7 @@
     if (Number.isInteger(v)) return v.toLocaleString("en");
     const sign = v < 0 ? "−" : ""; // the rule of `number` in people.py
     const size = Math.abs(v);
-    if (size < 1e-4) return sign + size.toExponential(1);
+    if (size < 1e-6) return sign + size.toExponential(1);
     if (size >= 1000) return sign + size.toLocaleString("en", { maximumFractionDigits: 0 });
     return sign + Number(size.toPrecision(3)).toLocaleString("en", { maximumFractionDigits: 8 });
   };
