@@ -51,6 +51,11 @@ def test_evaluation_equals_the_reference(expression: Expression, env: dict) -> N
     agrees(expression, env)
 
 
+def test_a_power_of_one_half_is_one_power_however_it_is_written() -> None:
+    values = {("value", "x"): np.array([-np.inf, 4.0]), ("value", "half"): np.array([0.5, 0.5])}
+    assert parse("x ** 0.5").evaluate(values).tolist() == parse("x ** half").evaluate(values).tolist() == [np.inf, 2.0]
+
+
 @pytest.mark.parametrize(("relation", "planted"), [("<", "less_equal"), ("!=", "less"), (">=", "greater")])
 def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, relation: str, planted: str) -> None:
     """If < included equality, and so on, the comparison with the reference would fail."""

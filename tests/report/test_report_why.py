@@ -243,7 +243,7 @@ def test_so_many_of_several_dummies_are_a_rule_and_not_a_code(count: int, relati
     X = pd.DataFrame({"course": [1], "mentor": [0], "grant": [0]})
     model = lambda t: (t["mentor"] + t["grant"] > 1).to_numpy().astype(int)  # noqa: E731
     if code:
-        with pytest.raises(InputError, match="nothing can be relaxed but constraints that hold the columns of one code .*name one: 'drop help'"):
+        with pytest.raises(InputError, match=r"nothing can be relaxed but constraints that hold the columns of one code .*name one: 'drop help'"):
             budge.ablate(model, X, im, target=1)
     else:
         assert budge.ablate(model, X, im, target=1).relaxations == ("drop help",)

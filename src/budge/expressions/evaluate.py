@@ -125,7 +125,9 @@ class Evaluation:
                     total = ARITHMETIC[operator](total, self.number(operand, active))
                 return np.asarray(total)
             case Power(base, exponent):
-                return np.asarray(np.power(self.number(base, active), self.number(exponent, active)))
+                power = self.number(exponent, active)
+                raised = np.float_power if np.ndim(power) == 0 and power == 0.5 else np.power  # of 0.5 alone, numpy's power is the root: NaN of -inf
+                return np.asarray(raised(self.number(base, active), power))
             case Call("where", (condition, a, b)):
                 chosen = self.truth(condition, True, active)
                 first_active = chosen if active is None else chosen & active
