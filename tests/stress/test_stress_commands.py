@@ -141,6 +141,10 @@ def test_select(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 1
     assert json.loads(out)["chosen"] is None
     assert main([*base, "--model", str(folder / "wide.json")]) == 2
+    capsys.readouterr()
+    assert main([*base, "--model", f"{folder / 'absent.json'}=0.9", "--model", f"{folder / 'gone.json'}=0.7", "--drop", "hight"]) != 0
+    told = capsys.readouterr().err
+    assert all(word in told for word in ("3 problems", "absent.json", "gone.json", "hight"))
 
 
 def test_sensitivity_over_one_axis_has_no_column_of_others(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 def init(
     data: Data,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The spec file to write; standard output if not given.")
+        Path | None, typer.Option("--out", "--output", "-o", help="The spec file to write; standard output if not given.")
     ] = None,
     outcome: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="The column that the model predicts: no feature; may repeat.")] = None,
     drop: Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column that is not for the model; may repeat.")] = None,

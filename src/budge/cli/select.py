@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,7 @@ from budge.cli.shared import (
     show_table,
     spec_of,
 )
-from budge.errors import InputError
+from budge.errors import InputError, Problem, together
 
 __all__ = ["register"]
 
@@ -65,25 +67,18 @@ def _select(
     from budge.targets import parse_target
 
     check_figure(figure, overwrite)
-    im = spec_of(spec, quiet=quiet)
-    people = people_of(data, drop, label=label, read=read)
-    models, accuracy = {}, {}
-    for text in model:
-        path, mark, value = text.rpartition("=")
-        try:
-            merit = float(value)
-        except ValueError:
-            mark, merit = "", 0.0
-        if not mark:
-            raise InputError("a model and its accuracy are expected", where="--model", got=text, remedy="write bots.json=0.81")
-        name = called(path) if called(path) not in models else path
-        models[name] = model_of(path, output, cutoff, trust)
-        accuracy[name] = merit
+    offered = _offered(model)
+    im, people, *loaded = together(
+        lambda: spec_of(spec, quiet=quiet),
+        lambda: people_of(data, drop, label=label, read=read),
+        *(partial(model_of, path, output, cutoff, trust) for path, _ in offered.values()),
+    )
+    models = dict(zip(offered, loaded))
     aim = parse_target(target, classes=next((m.classes for m in models.values() if m.classes is not None), None))
     with progress_bar("people", quiet=quiet or as_json) as progress:
         result = select(
-            models, people, im, accuracy=accuracy, target=aim, limit=limit, threshold=threshold, alpha=alpha, n=n, seed=seed,
-            population=population, compare={"convex": convex(im)} if with_convex else None, progress=progress or False,
+            models, people, im, accuracy={name: merit for name, (_, merit) in offered.items()}, target=aim, limit=limit, threshold=threshold,
+            alpha=alpha, n=n, seed=seed, population=population, compare={"convex": convex(im)} if with_convex else None, progress=progress or False,
             design=Design(on_invalid=on_invalid),
         )  # fmt: skip
     if figure is not None:
@@ -97,3 +92,21 @@ def _select(
         show_table(table, most=50, digits=dict.fromkeys(map(str, table.columns), 3))
     if not result.ok:
         raise typer.Exit(1)
+
+
+def _offered(given: Sequence[str]) -> dict[str, tuple[str, float]]:
+    """Return the file and the accuracy of each model by its name."""
+    found: dict[str, tuple[str, float]] = {}
+    problems = []
+    for text in given:
+        path, _, value = text.rpartition("=")
+        try:
+            merit = float(value)
+        except ValueError:
+            path = ""
+        if path:
+            found[called(path) if called(path) not in found else path] = path, merit
+        else:
+            problems.append(Problem("--model", "a model and its accuracy are expected", text, "write bots.json=0.81"))
+    InputError.raise_if(problems)
+    return found
