@@ -128,8 +128,14 @@ def _sqlite(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
     harden(connection)
     connection.execute("PRAGMA query_only = ON")
-    run = {name for name, sql in connection.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')") if _runs(connection, name, sql)}
-    connection.set_authorizer(lambda _, first, __, ___, inside: sqlite3.SQLITE_DENY if first in run or inside in run else sqlite3.SQLITE_OK)
+    things = connection.execute("SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'view')")
+    run = {name.casefold() for name, sql in things if _runs(connection, name, sql)}
+
+    def allow(_: int, first: str | None, __: str | None, ___: str | None, inside: str | None) -> int:
+        named = {name.casefold() for name in (first, inside) if name}  # a view stands as the query writes it, in capitals or not
+        return sqlite3.SQLITE_OK if named.isdisjoint(run) else sqlite3.SQLITE_DENY
+
+    connection.set_authorizer(allow)
     return connection
 
 
