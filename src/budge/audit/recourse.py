@@ -26,7 +26,8 @@ from budge.interaction import InteractionModel
 from budge.models.reading import plain
 from budge.proof.costs import Cost, CostFunction
 from budge.proof.goals import goal_of
-from budge.proof.polish import cheapest, feasible_from, polish
+from budge.proof.least import TOLERATED
+from budge.proof.polish import cheapest, feasible_from, in_few_digits, polish
 from budge.proof.structure import UnreadableError, columns_of
 from budge.reach.reacher import reacher
 from budge.stats._checks import whole
@@ -37,6 +38,7 @@ __all__ = ["Recourse", "in_full", "plans_of", "recourse"]
 
 DRAWS = 1000  # for models whose structure cannot be read, and as first candidates elsewhere
 STARTS = 5  # draws from which a plan is polished
+DEARER = 1e-3  # the share by which the cost of a plan may rise for numbers with fewer digits; TOLERATED where it is proved to be the least
 MOST_WAVERING = 10  # times that plans at the model's cut are left out and the search begins again
 WAVERING = "points at the cut of the model, whose answer hangs on how many rows it is asked about at once, are not taken for plans"
 
@@ -47,7 +49,8 @@ class Recourse:
 
     `status` is ``possible``, ``impossible`` (proved), ``already`` (the target is attained as it is), ``unresolved`` (nothing was found, and nothing proved),
     ``empty`` or ``invalid_start``; `reason` states why there is no plan. `method` is ``listed``, ``proved`` or ``polished``. `least` tells of each plan
-    whether no cheaper one exists that moves another set of features than the plans before it; `optimal` whether that is so of all.
+    whether no cheaper one exists that moves another set of features than the plans before it; `optimal` whether that is so of all. Real numbers of a plan
+    have as few digits as the target and the rules allow, for which a least cost is exceeded by a ten-millionth at most, that of other plans by a thousandth.
     """
 
     start: pd.DataFrame = field(repr=False)
@@ -299,7 +302,7 @@ class _Search:
         """Return the plans; raise an error, with these attached, where the model answers otherwise at the end than it did."""
         for _ in range(MOST_WAVERING):
             try:
-                found = self._run()
+                found = self._in_few_digits(self._run())
                 break
             except _WaveringError as error:
                 self.unsure |= {point.tobytes() for point in error.points[:, self.moved] + 0.0}
@@ -319,6 +322,27 @@ class _Search:
             return self._none(word, word)
         listed, _, _ = choose(self.source, self.made.design)
         return self._listed() if listed[0] else self._searched()
+
+    def _in_few_digits(self, found: Recourse) -> Recourse:
+        """Return the plans with real numbers in as few digits as the target, the rules and the proof allow; listed points stay as they are."""
+        real = np.array([not f.discrete for f in self.im.features], dtype=bool)
+        if found.method == "listed" or not real.any() or not len(found):
+            return found
+        feasible = feasible_from(self.im, self.start)
+
+        def good(points: FloatArray) -> BoolArray:
+            passed = np.array(feasible(points), dtype=bool)
+            passed[passed] = self._good(points[passed]) if passed.any() else False
+            return passed
+
+        points = found.values.copy()
+        for i, (price, least) in enumerate(zip(np.abs(self.cost.main(points, self.start)).tolist(), found.least)):
+            points[i] = in_few_digits(points[i], self.start, real, good, self.cost, (TOLERATED if least else DEARER) * price)
+        if np.array_equal(points, found.values, equal_nan=True):
+            return found
+        order = self.cost.order(points, self.start)
+        kept = [found.least[i] for i in order.tolist()]
+        return self._found(points[order], "proved" if kept[0] else "polished", kept)
 
     def _listed(self) -> Recourse:
         chunk = next(iter(self.source.exact([0])))

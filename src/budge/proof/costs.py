@@ -97,6 +97,10 @@ class Cost:
         cost = change @ self.weights
         return np.stack([features, cost] if self.first == "features" else [cost, features], axis=1)
 
+    def main(self, points: FloatArray, start: FloatArray) -> FloatArray:
+        """Return the number of each point that is no count of features: the distance, or the cost."""
+        return self.values(points, start)[:, 1 if self.first == "features" else 0]
+
     def _computed(self, points: FloatArray, start: FloatArray) -> FloatArray:
         assert self.function is not None
         assert self.decode is not None

@@ -1,4 +1,4 @@
-"""Plans without a proof: the cheapest points of a listed set, and the best plan that polishing draws finds for any model.
+"""Plans without a proof: the cheapest points of a listed set, and the best plan that polishing draws finds for any model; the digits of real plans.
 
 A polished plan is feasible, was asked of the model, and no single feature of it can be reverted. It is the best found, not the least possible.
 """
@@ -9,6 +9,7 @@ import functools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from itertools import combinations
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy.typing as npt
 from budge.interaction import InteractionModel
 from budge.proof.costs import Cost
 
-__all__ = ["Polished", "cheapest", "feasible_from", "polish", "put_back"]
+__all__ = ["Polished", "cheapest", "feasible_from", "in_few_digits", "polish", "put_back"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
@@ -28,6 +29,8 @@ BISECTIONS = 12  # of a real number: it ends within 1/100,000 of its change
 MOST_PAIRS = 400  # of features that are reverted together, in one pass
 FEW = 32  # of more columns that have moved, blocks are reverted before single ones
 LARGEST = 2**62
+FEWEST = 3  # significant digits of a real number in a plan
+MOST = 15  # the same: more are the number itself
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,39 @@ def put_back(point: FloatArray, start: FloatArray, sets_of: Callable[[FloatArray
         if not len(left):
             return point
         point = left[cost.order(left, start)[0]]
+
+
+def in_few_digits(point: FloatArray, start: FloatArray, real: BoolArray, good: Judge, cost: Cost, dearer: float) -> FloatArray:
+    """Return the point with its moved real numbers in as few digits as leave it good.
+
+    Numbers are rounded away from the start, one column after the other. The result costs at most `dearer` more than the point, and no single column of it
+    can be put back; without such a result, the point itself is returned.
+    """
+    columns = np.flatnonzero(cost.moved(point[None], start)[0] & real & np.isfinite(start))
+    found, price = point, cost.main(point[None], start)[0]
+    for i, j in enumerate(columns.tolist(), start=1):
+        values = _rounded(float(found[j]), up=bool(found[j] > start[j]))
+        tries = np.tile(found, (len(values), 1))
+        tries[:, j] = values
+        tries = tries[cost.main(tries, start) - price <= dearer * i / len(columns)]
+        passed = good(tries)
+        if passed.any():
+            found = tries[np.argmax(passed)]
+    if found is point:
+        return point
+    moved = np.flatnonzero(cost.moved(found[None], start)[0])
+    back = np.tile(found, (len(moved), 1))
+    back[np.arange(len(moved)), moved] = start[moved]
+    return point if good(back).any() else found
+
+
+def _rounded(value: float, up: bool) -> list[float]:
+    """Return a number rounded up or down, in few digits first; only what has fewer digits than the number."""
+    exact = Decimal(repr(value))
+    ends = [exact.adjusted() - digits + 1 for digits in range(FEWEST, MOST + 1)]
+    exponent = exact.normalize().as_tuple().exponent
+    units = [Decimal(1).scaleb(end) for end in ends if isinstance(exponent, int) and end > exponent]
+    return [float((exact / unit).to_integral_value(ROUND_CEILING if up else ROUND_FLOOR) * unit) for unit in units]
 
 
 def polish(
