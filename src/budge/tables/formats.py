@@ -270,7 +270,8 @@ def from_rows(columns: dict[str, list[Any]], how: How) -> tuple[pd.DataFrame, li
     """Return columns of Python values as a table, and what was noticed: texts stay texts, signs for missing values among numbers are missing."""
     import pandas as pd
 
-    unknown = [c for c in how.text if c not in columns]
+    text = columns if how.text is None else how.text
+    unknown = [c for c in text if c not in columns]
     if unknown:
         raise DataError("no such column", where="text", got=unknown[0], remedy=nearest(unknown[0], columns))
     seen: dict[str, tuple[Counter[str], bool]] = {}
@@ -279,7 +280,7 @@ def from_rows(columns: dict[str, list[Any]], how: How) -> tuple[pd.DataFrame, li
         values = [float(v) if isinstance(v, Decimal) else str(v) if isinstance(v, datetime.time | datetime.timedelta | bytes) else v for v in values]
         if how.missing:
             values = [None if str(v) in how.missing else v for v in values]
-        if name in how.text:
+        if name in text:
             made[name] = pd.Series([None if v is None else str(v) for v in values], dtype="str")
             continue
         texts = [v for v in values if isinstance(v, str)]

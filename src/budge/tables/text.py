@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import warnings
 from collections import Counter
 from collections.abc import Mapping
 from typing import IO, TYPE_CHECKING, Any
 
-from budge.errors import DataError, StorageError
+from budge.errors import DataError, Problem, StorageError
 from budge.tables.form import MISSING, Form
 from budge.tables.how import Note
 
@@ -23,6 +25,8 @@ def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, 
     A first column without a name, such as pandas writes for its index, labels the rows. Of this column, and of labels, cells are kept as they stand:
     007 and 7 are two people.
     """
+    if set(form.text) == set(form.names) and len(form.separator) == 1:
+        _check_even(source, name, form)
     source.seek(0)
     frame = parse_text(source, name, form, skip=form.header)
     seen: dict[str, tuple[Counter[str], bool]] = {}
@@ -35,6 +39,26 @@ def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, 
             seen[column] = marks, frame[column].dtype.kind == "f"
     frame = frame.set_index("").rename_axis(None) if form.names[0] == "" else frame
     return frame, notes_on(seen)
+
+
+def _check_even(source: IO[bytes], name: str, form: Form) -> None:
+    """Raise an error for lines with more or fewer cells than there are columns: of texts, a comma or a line break without quotes makes two."""
+    source.seek(0)
+    limit = csv.field_size_limit(max(csv.field_size_limit(), source.seek(0, 2) + 1))  # a text may be long
+    source.seek(0)
+    lines = io.TextIOWrapper(source, encoding=form.encoding, newline="")
+    try:
+        rows = csv.reader(lines, delimiter=form.separator, skipinitialspace=form.spaced)
+        counted = [(number, len(row)) for number, row in enumerate((row for row in rows if row), 0 if form.header else 1)]
+    except csv.Error as error:
+        raise DataError(f"is no table: {error}", where=name, remedy="mind quotes and separators") from None
+    finally:
+        csv.field_size_limit(limit)
+        lines.detach()
+    odd = [(number, many) for number, many in counted if many != len(form.names)]
+    remedy = "put cells that hold separators or line breaks in double quotes"
+    what = f"the table has {len(form.names)} columns"
+    DataError.raise_if(Problem(f"{name}, row {number}", f"has {many} cells, and {what}", remedy=remedy) for number, many in odd)
 
 
 def parse_text(source: IO[bytes], name: str, form: Form, *, skip: bool, texts: Mapping[str, Any] | None = None) -> pd.DataFrame:
