@@ -421,7 +421,7 @@ def test_prompts_of_a_table_with_choices_about_its_reading(tmp_path: Path, capsy
     path = tmp_path / "prompts.csv"
     path.write_text(PROMPTS.replace(",", "|").partition("\n")[2])
     with fake_server() as fake:
-        command = told(fake, str(path), "-n", "4", "-q")
+        command = told(fake, str(path), "-n", "4")
         assert main([*command, "--read", "names=id,text,category,expected", "--read", "header=no"]) == 0
         assert "vertical bars separate cells; otherwise: --read separator=comma" in capsys.readouterr().err
         assert main([*command, "--read", "sheet=asked"]) == 2
