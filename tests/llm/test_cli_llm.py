@@ -415,3 +415,13 @@ def test_a_judge_that_is_a_model_of_the_run_is_asked_without_its_system_message(
 def test_settings_of_a_local_model_are_the_same_run_at_another_port() -> None:
     one, two = (configured(llm.ChatModel("m", f"http://127.0.0.1:{port}/v1", place="m.gguf", version="1"), top_p=0.5) for port in (8001, 8002))
     assert settings(one, own=True, base_url=None) == settings(two, own=True, base_url=None) == {"address": "m.gguf", "version": "1", "top_p": "0.5"}
+
+
+def test_prompts_of_a_table_with_choices_about_its_reading(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "prompts.csv"
+    path.write_text(PROMPTS.replace(",", "|").partition("\n")[2])
+    with fake_server() as fake:
+        command = told(fake, str(path), "-n", "4")
+        assert main([*command, "--read", "names=id,text,category,expected", "--read", "header=no"]) == 0
+        assert "vertical bars separate cells; otherwise: --read separator=comma" in capsys.readouterr().err
+        assert main([*command, "--read", "sheet=asked"]) == 2

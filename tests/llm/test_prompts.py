@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
+import sqlite3
 from pathlib import Path
 
 import numpy as np
@@ -139,24 +142,25 @@ def test_a_text_that_occurs_twice_is_told() -> None:
 @pytest.mark.parametrize(
     ("name", "raw", "what"),
     [
-        ("a.csv", b"id,text\n1,caf\xe9\n", "line 2 is not UTF-8"),
-        ("a.csv", b"id,text\n1,a,b\n2\n", "2 problems"),
-        ("a.csv", b"text,text\na,b\n", "columns are repeated"),
+        ("a.csv", b"id,text\n1,caf\x81\n", r"is not UTF-8 at byte 13 \(line 2\)"),
+        ("a.csv", b"id,text\n1,a\n2\n3,b,c\n", "2 problems"),
+        ("a.csv", b"text,text\na,b\n", "column labels occur twice"),
         ("a.csv", b"", "is empty"),
         ("a.csv", b"id,text\n", "no rows"),
-        ("a.csv", b'id,text\n1,"open\n', "is no CSV"),
+        ("a.csv", b'id,text\n1,"open\n', "inside string"),
         ("a.jsonl", b'{"text": "a"}\n{"text": \n[1]\n', "2 problems"),
         ("a.json", b"{", "is no JSON"),
         ("a.json", b'{"text": "a"}', "must be a list"),
         ("a.json", b"[" * 100_000, "is no JSON"),
-        ("a.parquet", b"x", "does not tell its format"),
+        ("a.parquet", b"x", "cannot be read"),
+        ("a.md", b"x", "does not tell its format"),
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path: Path, name: str, raw: bytes, what: str) -> None:
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(DataError, match=what) as caught:
         Prompts.read(tmp_path / name)
-    assert str(tmp_path / name) in str(caught.value)
+    assert name in str(caught.value)
 
 
 def test_a_missing_file_names_its_neighbour(tmp_path: Path) -> None:
@@ -221,3 +225,41 @@ def test_the_built_in_benchmarks_are_whole(name: str) -> None:
         assert len(prompts.categories) == 5
     with pytest.raises(InputError, match="did you mean"):
         benchmark(name + "s")
+
+
+WHICH = "id;text;expected\n007;  12,5 or 12.5?;NA\n7;NA;1,0\n'8;@home;?\n"
+
+
+def test_prompts_come_from_tables_of_any_kind_as_they_stand(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    found = pd.read_csv(io.StringIO(WHICH), sep=";", dtype=str, keep_default_na=False)
+    wanted = [("007", "  12,5 or 12.5?", "NA"), ("7", "NA", "1,0"), ("'8", "@home", "?")]
+    (tmp_path / "a.csv").write_text(WHICH)
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(WHICH.encode()))
+    found.to_excel(tmp_path / "a.xlsx", index=False)
+    found.to_parquet(tmp_path / "a.parquet", index=False)
+    found.to_feather(tmp_path / "a.feather")
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(found.to_json(orient="records", lines=True).encode()))
+    with sqlite3.connect(tmp_path / "a.db") as base:
+        found.to_sql("asked", base, index=False)
+    base.close()
+    for name in ("a.csv", "a.csv.gz", "a.xlsx", "a.parquet", "a.feather", "a.jsonl.gz"):
+        caplog.clear()
+        assert [(p.id, p.text, p.expected) for p in Prompts.read(tmp_path / name)] == wanted, name
+        assert len(caplog.messages) == (1 if "csv" in name else 0), caplog.messages
+    assert [(p.id, p.text, p.expected) for p in Prompts.read(f"sqlite:///{tmp_path}/a.db?table=asked")] == wanted
+    (tmp_path / "b.csv").write_text("id, text\n1, a; b\n2, c; d\n")
+    assert [p.text for p in Prompts.read(tmp_path / "b.csv")] == [" a; b", " c; d"]
+
+
+def test_cells_that_are_lists_in_a_parquet_file_stay_lists(tmp_path: Path) -> None:
+    pd.DataFrame({"id": [1, 2], "text": ["Which?", "What?"], "options": [["Paris", "A|B"], []]}).to_parquet(tmp_path / "a.parquet")
+    assert [(p.id, p.options) for p in Prompts.read(tmp_path / "a.parquet")] == [("1", ("Paris", "A|B")), ("2", ())]
+
+
+def test_choices_about_reading_prompts(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("1;one?\n2;two?\n")
+    read = {"separator": "semicolon", "names": "id,text", "header": "no"}
+    assert [p.text for p in Prompts.read(tmp_path / "a.csv", read=read)] == ["one?", "two?"]
+    (tmp_path / "a.txt").write_text("one?\n")
+    with pytest.raises(InputError, match="is not for prompts in JSON or in lines of text"):
+        Prompts.read(tmp_path / "a.txt", read=read)

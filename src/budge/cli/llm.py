@@ -31,7 +31,7 @@ from budge.cli.llm_arguments import (
     rule_of,
     served_model,
 )
-from budge.cli.shared import progress_bar, say, show_table
+from budge.cli.shared import Read, progress_bar, say, show_table
 from budge.errors import InputError, nearest
 
 __all__ = ["register"]
@@ -78,7 +78,7 @@ def plan(
 
 @group.command("run")
 def run(
-    prompts: Annotated[str, typer.Argument(help="A file of prompts (CSV, JSON lines, text), or a built-in benchmark such as facts.")],
+    prompts: Annotated[str, typer.Argument(help="A file of prompts (a table of any kind, JSON lines, text), or a built-in benchmark such as facts.")],
     judge: Annotated[str, typer.Option(help="What is a hit: match(), contains(Paris), refusal(), model_judge(openai/gpt-4o), …")],
     model: Annotated[list[str] | None, typer.Option(help="A model as Inspect names it: openai/gpt-4o-mini, vllm/…; several times.")] = None,
     local: Annotated[bool, typer.Option("--local", help="The small model that runs on this machine (SmolLM2-135M-Instruct).")] = False,
@@ -114,6 +114,7 @@ def run(
     judge_model: Annotated[str | None, typer.Option(help="The model for judges that ask one and do not name it.")] = None,
     retries: Annotated[int, typer.Option(help="Tries of one call before its draw is left for the next run.")] = 8,
     timeout: Annotated[int, typer.Option(help="Seconds for one try.")] = 300,
+    read: Read = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace another run in the folder, once the new one is finished.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print a record instead of sentences.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print nothing but errors.")] = False,
@@ -122,7 +123,7 @@ def run(
     from budge import llm
     from budge.llm.runs.configured import configured
 
-    items = prompts_of(prompts)
+    items = prompts_of(prompts, read)
     asked: dict[str, Any] = dict.fromkeys(model or ())
     key = key_of(key_variable)
     if base_url is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from budge.cli.shared import read_people, say
+from budge.cli.shared import choices_of, read_people, say
 from budge.errors import InputError, nearest
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def end_incomplete(found: Run, as_json: bool) -> None:
         raise typer.Exit(4)
 
 
-def prompts_of(given: str) -> Prompts:
+def prompts_of(given: str, read: Sequence[str] | None = None) -> Prompts:
     """Return the prompts of a file or of a built-in benchmark."""
     from budge.llm import Prompts, benchmark
     from budge.llm.benchmarks import BENCHMARKS
@@ -51,7 +51,7 @@ def prompts_of(given: str) -> Prompts:
     if not Path(given).exists() and not Path(given).suffix and (close := get_close_matches(given, BENCHMARKS, 1)):
         remedy = f"did you mean the built-in {close[0]}?"
         raise InputError("there is no such file and no such benchmark", where="prompts", got=given, remedy=remedy)
-    return Prompts.read(given)
+    return Prompts.read(given, read=choices_of(read))
 
 
 #: The names under which helpers are paid for, and the arguments that give them.

@@ -21,7 +21,7 @@ from budge.cli.llm_arguments import (
     prices_of,
     prompts_of,
 )
-from budge.cli.shared import progress_bar, say, show_table
+from budge.cli.shared import Read, progress_bar, say, show_table
 from budge.errors import InputError, OutputExistsError
 from budge.llm.answers import BASE
 
@@ -81,6 +81,7 @@ def judge_again(
     judge: Annotated[str, typer.Option(help="The new judge: contains(Paris), model_judge(openai/gpt-4o), scorer(includes), …")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the new verdicts; the same call resumes.")],
     prompts: Annotated[str | None, typer.Option(help="The prompts with their expected answers, where the answers do not hold them.")] = None,
+    read: Read = None,
     judge_model: Annotated[str | None, typer.Option(help="The model for a judge that asks one and does not name it.")] = None,
     base_url: Annotated[str | None, typer.Option(help="The address of an OpenAI-compatible server; --judge-model is then its name there.")] = None,
     key_variable: Annotated[str | None, typer.Option(help="The environment variable with the key for --base-url.")] = None,
@@ -104,7 +105,7 @@ def judge_again(
     names = ["judge"] if judge_model is not None else list(filter(None, asking(llm.as_judge(judge))))
     with progress_bar("verdicts", quiet=quiet or as_json) as progress:
         found = llm.judge(
-            run, judge, prompts=None if prompts is None else prompts_of(prompts), folder=out, judge_model=model, base_url=base_url, api_key=key,
+            run, judge, prompts=None if prompts is None else prompts_of(prompts, read), folder=out, judge_model=model, base_url=base_url, api_key=key,
             max_tokens=max_tokens, max_calls=max_calls, max_cost=max_cost, prices=prices_of(price, names), concurrency=concurrency, overwrite=overwrite,
             progress=progress,
         )  # fmt: skip

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PEOPLE", "RUNS", "Adjust", "Auditor", "Claim", "Condition", "Data", "DataOption", "FeatureLabels", "GroupLabels", "Harm", "Id", "LevelLabels", "Method",
     "OnInvalid", "Output", "PeopleName", "Population", "Project", "Purpose", "Read",
-    "TargetName", "ThresholdReason", "as_typed", "check_columns", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
+    "TargetName", "ThresholdReason", "as_typed", "check_columns", "choices_of", "gates_record", "grouped", "head", "how_of", "labelled", "people_of",
     "progress_bar", "read_people", "run_of", "runs_of", "same_people", "say", "say_command", "say_target", "show_columns", "show_gates", "show_table",
     "spec_of", "without", "wording_of",
 ]  # fmt: skip
@@ -119,9 +119,14 @@ def read_people(data: str | Path, label: str | None = None, read: Sequence[str] 
 
 
 def how_of(read: Sequence[str] | None) -> How:
-    """Return the choices of ``--read KEY=VALUE``; `missing`, `text` and `names` may repeat."""
+    """Return the choices of ``--read KEY=VALUE``."""
     from budge.tables import How
 
+    return How.of(choices_of(read))
+
+
+def choices_of(read: Sequence[str] | None) -> dict[str, str]:
+    """Return what ``--read KEY=VALUE`` gives for each key; `missing`, `text` and `names` may repeat."""
     given: dict[str, str] = {}
     for item in read or ():
         key, sign, value = item.partition("=")
@@ -130,7 +135,7 @@ def how_of(read: Sequence[str] | None) -> How:
         if key in given and key not in ("missing", "text", "names"):
             raise InputError("is given twice", where=f"--read {key}", got=[given[key], value], remedy="leave one of them out")
         given[key] = f"{given[key]},{value}" if key in given else value
-    return How.of(given)
+    return given
 
 
 def spec_of(path: Path, *, quiet: bool = False) -> InteractionModel:

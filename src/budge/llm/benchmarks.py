@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib import resources
 
 from budge.errors import InputError, nearest
-from budge.llm.prompt_files import read_table
 from budge.llm.prompts import Prompts
 
 __all__ = ["BENCHMARKS", "benchmark"]
@@ -31,4 +30,5 @@ def benchmark(name: str) -> Prompts:
     if name not in BENCHMARKS:
         raise InputError("no such benchmark", where="benchmark", got=name, remedy=nearest(name, BENCHMARKS))
     place = resources.files("budge.llm").joinpath("data", f"{name}.csv")
-    return Prompts.of(read_table(place.read_text(encoding="utf-8"), f"{name}.csv"))
+    with resources.as_file(place) as path:
+        return Prompts.read(path)

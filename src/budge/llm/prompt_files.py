@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections import Counter
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
 from typing import Any
+
+import numpy as np
 
 from budge.errors import DataError, InputError, Problem, StorageError, nearest
 from budge.stored import MEGABYTE, read_bytes
+from budge.tables import How, is_address, load, masked, opened
 
-__all__ = ["FORMATS", "read_records", "read_table", "read_text"]
+__all__ = ["FORMATS", "Choices", "read_records", "read_text"]
 
 FORMATS = ("auto", "csv", "jsonl", "json", "txt", "sorry-bench", "strongreject")
 _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".txt": "txt", ".text": "txt"}
@@ -21,12 +22,18 @@ _SUFFIXES = {".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl"
 MOST_BYTES = 1024 * MEGABYTE  # of a file of prompts
 
 Records = list[Any]
+Choices = Mapping[str, str | bool | Sequence[str]]  # of `budge.read_table`
 
 
 def read_text(path: Path) -> str:
     """The text of a file in UTF-8, with or without a byte-order mark; what is not is an error that names the place."""
     close = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() and not path.exists() else []
-    raw = read_bytes(path, MOST_BYTES, remedy=nearest(path.name, close) if close else "mind the folder", follow=True)
+    return _decoded(read_bytes(path, MOST_BYTES, remedy=nearest(path.name, close) if close else "mind the folder", follow=True), path)
+
+
+def _decoded(raw: bytes, path: Path) -> str:
+    if len(raw) > MOST_BYTES:
+        raise DataError(f"is too large: at most {MOST_BYTES:,} bytes are read", where=str(path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -35,44 +42,37 @@ def read_text(path: Path) -> str:
         raise DataError(f"line {line} is not UTF-8", where=str(path), got=got, remedy="save the file as UTF-8") from error
 
 
-def read_records(path: Path, format: str = "auto", *, style: str = "base") -> tuple[Records, dict[str, str] | None]:
+def read_records(path: str | Path, format: str = "auto", *, style: str = "base", read: Choices | None = None) -> tuple[Records, dict[str, str] | None]:
     """The records of a file (texts or mappings), and which fields hold what where the format says so.
 
     Parameters
     ----------
     path
-        A file, or a folder with SORRY-Bench's files: then that of the style.
+        A file, the address of a database, or a folder with SORRY-Bench's files: then that of the style.
     format
         One of `FORMATS`.
     style
         Of SORRY-Bench: the `prompt_style` to keep; "" keeps all.
+    read
+        How a table is read where that is not left to be noticed: choices of `budge.read_table`.
     """
     if format not in FORMATS:
         raise InputError("no such format", where="format", got=format, remedy=nearest(format, FORMATS))
-    if path.is_dir():
-        path, format = _of_folder(path, style), "sorry-bench"
-    kind = format
-    if format == "auto":
-        kind = _SUFFIXES.get(path.suffix.lower(), "")
-        if not kind:
-            remedy = f"say which: format= one of {', '.join(FORMATS[1:])}"
-            raise DataError("the name of the file does not tell its format", where=str(path), got=path.suffix, remedy=remedy)
-    text = read_text(path)
-    if kind in ("csv", "strongreject"):
-        records = read_table(text, str(path))
-    elif kind in ("jsonl", "sorry-bench"):
-        records = _json_lines(text, path)
-    elif kind == "json":
-        records = _json(text, path)
+    how = How.of(read or {})
+    if is_address(str(path)):
+        records, kind, where = _table(path, how), "csv", masked(str(path))
     else:
-        records = [line.strip() for line in text.splitlines() if line.strip()]
+        path = Path(path)
+        if path.is_dir():
+            path, format = _of_folder(path, style), "sorry-bench"
+        (records, kind), where = _read_file(path, format, how), str(path)
     keys = {str(key) for r in records if isinstance(r, Mapping) for key in r}
     if kind == "sorry-bench" or (format == "auto" and {"question_id", "turns"} <= keys):
-        return _sorry_bench(records, keys, path, style), {"text": "text", "id": "question_id", "category": "category"}
+        return _sorry_bench(records, keys, where, style), {"text": "text", "id": "question_id", "category": "category"}
     if kind == "strongreject" or (format == "auto" and "forbidden_prompt" in keys):
         if "forbidden_prompt" not in keys:
             what = "StrongREJECT has a column forbidden_prompt"
-            raise DataError(what, where=str(path), got=sorted(keys), remedy=nearest("forbidden_prompt", sorted(keys)))
+            raise DataError(what, where=where, got=sorted(keys), remedy=nearest("forbidden_prompt", sorted(keys)))
         known = {"text": "forbidden_prompt"} | ({"category": "category"} if "category" in keys else {})
         return records, known
     return records, None
@@ -88,10 +88,10 @@ def _of_folder(folder: Path, style: str) -> Path:
     return folder / wanted
 
 
-def _sorry_bench(records: Records, keys: set[str], path: Path, style: str) -> Records:
+def _sorry_bench(records: Records, keys: set[str], where: str, style: str) -> Records:
     """Each question's single turn as its text; those of another style are left out."""
     problems = [
-        Problem(str(path), f"SORRY-Bench has a field {name}", sorted(keys), nearest(name, sorted(keys)))
+        Problem(where, f"SORRY-Bench has a field {name}", sorted(keys), nearest(name, sorted(keys)))
         for name in ("question_id", "turns")
         if name not in keys
     ]
@@ -111,34 +111,41 @@ def _sorry_bench(records: Records, keys: set[str], path: Path, style: str) -> Re
     if not problems and not found:
         problems.append(Problem("prompt_style", "no question has this style", style, nearest(style, styles)))
     if problems:
-        raise DataError(problems).at(str(path))
+        raise DataError(problems).at(where)
     return found
 
 
-def read_table(text: str, where: str) -> Records:
-    """The rows of a CSV text as records; every cell is text."""
-    delimiter = "\t" if where.lower().endswith(".tsv") else ","
-    try:
-        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
-    except csv.Error as error:
-        raise DataError(f"is no CSV: {error}", where=where, remedy="mind quotes and commas") from error
-    rows = [row for row in rows if row]
-    if not rows:
-        raise DataError("is empty", where=where, remedy="a CSV file starts with the names of its columns")
-    head = [name.strip() for name in rows[0]]
-    problems = [
-        Problem(f"row {i}", f"has {len(row)} cells, the head has {len(head)}", row, "quote cells that hold commas")
-        for i, row in enumerate(rows[1:], 1)
-        if len(row) != len(head)
-    ]
-    twice = sorted(name for name, times in Counter(head).items() if times > 1)
-    if twice:
-        problems.append(Problem("head", "columns are repeated", twice))
-    if problems:
-        raise DataError(problems).at(where)
-    if len(rows) == 1:
-        raise DataError("has a head and no rows", where=where, got=head)
-    return [dict(zip(head, row)) for row in rows[1:]]
+def _table(path: str | Path, how: How) -> Records:
+    """Return the rows of a table as records; cells of text are kept as they stand, and what is missing is None."""
+    frame = load(path, replace(how, text=None))
+    where = masked(str(path))
+    if not len(frame):
+        raise DataError("has names of columns and no rows", where=where, got=list(frame.columns))
+    values = frame.reset_index(drop=True).astype(object)
+    rows: Records = values.where(values.notna(), None).to_dict("records")
+    return [{str(key): cell.tolist() if isinstance(cell, np.ndarray) else cell for key, cell in row.items()} for row in rows]
+
+
+def _read_file(path: Path, format: str, how: How) -> tuple[Records, str]:
+    """Return the records of a file and its format: JSON and lines of text are read here, anything else as every table is."""
+    with opened(path, how) as (file, found, name, rest):
+        kind = _SUFFIXES.get(PurePath(name).suffix.lower(), "") if format == "auto" else format
+        if found not in ("text", "json"):
+            kind = "csv" if format == "auto" else kind
+        elif not kind:
+            remedy = f"say which: format= one of {', '.join(FORMATS[1:])}"
+            raise DataError("the name of the file does not tell its format", where=str(path), got=PurePath(name).suffix, remedy=remedy)
+        if kind not in ("csv", "strongreject") and found in ("text", "json"):
+            rest.check_kind("prompts", name)
+            file.seek(0)
+            text = _decoded(file.read(MOST_BYTES + 1), path)
+            read = {"json": _json, "txt": _lines}.get(kind, _json_lines)
+            return read(text, path), kind
+    return _table(path, how), kind
+
+
+def _lines(text: str, path: Path) -> Records:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def _json_lines(text: str, path: Path) -> Records:

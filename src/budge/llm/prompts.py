@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 
 from budge.errors import DataError, InputError, Problem, nearest
+
+if TYPE_CHECKING:
+    from budge.llm.prompt_files import Choices
 
 __all__ = ["Prompt", "Prompts"]
 
@@ -158,25 +161,30 @@ class Prompts(Sequence[Prompt]):
         columns: Mapping[str, str] | None = None,
         style: str = "base",
         repeated: Literal["error", "drop", "keep"] = "error",
+        read: Choices | None = None,
     ) -> Prompts:
-        """From a file: CSV, JSON Lines, JSON, or plain text with a prompt a line; a copy of SORRY-Bench or StrongREJECT.
+        """From a table of any kind, JSON Lines, JSON, or plain text with a prompt a line; a copy of SORRY-Bench or StrongREJECT.
 
         Parameters
         ----------
         path
-            The file; for SORRY-Bench the folder that holds ``question.jsonl`` will do.
+            The file, or the address of a database; for SORRY-Bench the folder that holds ``question.jsonl`` will do.
         format
-            ``csv``, ``jsonl``, ``json``, ``txt``, ``sorry-bench`` or ``strongreject``; ``auto`` goes by the name and the fields.
+            ``csv`` (a table of any kind), ``jsonl``, ``json``, ``txt``, ``sorry-bench`` or ``strongreject``; ``auto`` goes by the name and the fields.
         style
             Of SORRY-Bench: which `prompt_style` to take.
+        read
+            How a table is read where that is not left to be noticed: choices of `budge.read_table`, such as ``{"sheet": "asked"}``. All cells
+            of text are kept as they stand.
         """
         from budge.llm.prompt_files import read_records
+        from budge.tables import masked
 
-        records, known = read_records(Path(path), format, style=style)
+        records, known = read_records(path, format, style=style, read=read)
         try:
             return cls.of(records, columns=columns or known, repeated=repeated)
         except DataError as error:
-            raise error.at(str(path)) from None
+            raise error.at(masked(str(path))) from None
 
     def __len__(self) -> int:
         return len(self.items)

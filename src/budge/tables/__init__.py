@@ -6,12 +6,14 @@ What is not chosen is noticed in the file, and stated. Limits hold for all of th
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from budge.errors import DataError
+from budge.files import near_file
 from budge.stored import open_regular
 from budge.tables.form import COLUMNS, Form, form_of
 from budge.tables.formats import read_excel, read_feather, read_json, read_parquet
@@ -24,7 +26,10 @@ from budge.tables.text import text_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["COLUMNS", "Form", "How", "Kind", "Note", "form_of", "is_address", "kind_of", "load", "masked", "open_table", "package", "read_table", "state"]
+__all__ = [
+    "COLUMNS", "Form", "How", "Kind", "Note", "form_of", "is_address", "kind_of", "load", "masked", "open_table", "opened", "package", "read_table",
+    "state",
+]  # fmt: skip
 
 
 def read_table(
@@ -94,24 +99,31 @@ def load(path: str | Path, how: How | None = None, label: str | None = None) -> 
         state(masked(str(path)), notes)
         return frame
     path = Path(path)
-    with open_table(path) as file:
-        kind = kind_of(file, path.name)
-        if kind in ("gz", "bz2", "xz", "zst", "zip"):
-            inside, name = unpacked(file, kind, path.name, how.member)
-            how = replace(how, member=None) if kind == "zip" else how
-            kind = kind_of(inside, name)
-            if kind in ("gz", "bz2", "xz", "zst", "zip"):
-                raise DataError("is packed twice", where=path.name, remedy="unpack it")
-            frame, notes = _read(inside, kind, name, how, label)
-        else:
-            frame, notes = _read(file, kind, path.name, how, label)
+    with opened(path, how) as (file, kind, name, rest):
+        frame, notes = _read(file, kind, name, rest, label)
     state(path.name, notes)
     return frame
 
 
+@contextmanager
+def opened(path: Path, how: How) -> Iterator[tuple[IO[bytes], Kind, str, How]]:
+    """Yield a file, or what is packed in it, with its kind, its name, and the choices that are left."""
+    with open_table(path) as file:
+        kind = kind_of(file, path.name)
+        if kind not in ("gz", "bz2", "xz", "zst", "zip"):
+            yield file, kind, path.name, how
+            return
+        inside, name = unpacked(file, kind, path.name, how.member)
+        how = replace(how, member=None) if kind == "zip" else how
+        kind = kind_of(inside, name)
+        if kind in ("gz", "bz2", "xz", "zst", "zip"):
+            raise DataError("is packed twice", where=path.name, remedy="unpack it")
+        yield inside, kind, name, how
+
+
 def open_table(path: Path) -> IO[bytes]:
     """Open the file of a table: a pipe is never waited for, and what is no regular file is an error."""
-    return open_regular(path, sys.maxsize, remedy="look at its name and folder", follow=True)
+    return open_regular(path, sys.maxsize, remedy=near_file(path), follow=True)
 
 
 def _read(file: IO[bytes], kind: Kind, name: str, how: How, label: str | None) -> tuple[pd.DataFrame, list[Note]]:

@@ -80,16 +80,18 @@ def form_of(file: IO[bytes], name: str, how: How, label: str | None = None) -> t
     default = "\t" if name.lower().endswith(".tsv") else ","
     seen = codecs.getincrementaldecoder(encoding)("replace").decode(start[:_SEEN])
     whole = len(start) <= _SEEN
-    loose = not name.lower().endswith((".csv", ".tsv"))
+    plain = how.text is None  # all cells are kept as they stand
+    loose = not plain and not name.lower().endswith((".csv", ".tsv"))
     separator = how.separator or _separator(seen, default, whole, loose)
     if how.separator is None and separator != default:
         notes.append(Note(f"{_WORDS[separator]} separate cells", "separator", "tab" if default == "\t" else "comma"))
     records = _records(seen, separator, whole)
-    spaced = separator in _CANDIDATES and _is_spaced(records)
+    spaced = not plain and separator in _CANDIDATES and _is_spaced(records)
     if spaced:
         records = _records(seen, separator, whole, spaced=True)
         notes.append(Note("the space after each separator is left out"))
     first = _first_line(start, encoding, separator, spaced, name)
+    first = [cell.strip() for cell in first] if plain else first
     header = how.header if how.header is not None else not holds_values(records)
     names = tuple(first) if header else tuple(f"column_{k}" for k in range(1, len(first) + 1))
     if how.names is not None:
@@ -100,15 +102,16 @@ def form_of(file: IO[bytes], name: str, how: How, label: str | None = None) -> t
     elif not header and how.header is None:
         notes.append(unnamed(len(first)))
     checked_names(names, name, FIRST_LINE if header and how.header is None and how.names is None else "")
-    decimal = how.decimal or ("," if separator != "," and _has_decimal_commas(records[header:]) else ".")
+    decimal = how.decimal or ("," if not plain and separator != "," and _has_decimal_commas(records[header:]) else ".")
     if how.decimal is None and decimal == ",":
         notes.append(Note("decimals are written with a comma", "decimal", "."))
-    strange = [column for column in how.text if column not in names]
+    text = names if how.text is None else how.text
+    strange = [column for column in text if column not in names]
     if strange:
         raise InputError("no such column", where="text", got=strange[0], remedy=nearest(strange[0], names))
     labels = tuple(column for column in ("", label) if column is not None and column in names)
-    notes += _odd_cells(records[header:], names, decimal, {*labels, *how.text}, {*MISSING, *(how.missing or ())})
-    return Form(names, separator, encoding, decimal, header, spaced, how.missing or (), labels, how.text), notes
+    notes += _odd_cells(records[header:], names, decimal, {*labels, *text}, {*MISSING, *(how.missing or ())})
+    return Form(names, separator, encoding, decimal, header, spaced, how.missing or (), labels, text), notes
 
 
 def _odd_cells(records: Sequence[Sequence[str]], names: Sequence[str], decimal: str, kept: Collection[str], gone: Collection[str]) -> list[Note]:

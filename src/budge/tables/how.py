@@ -18,9 +18,12 @@ _TRUTH = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 _VALUES = {"missing", "text"}
 _TAKEN: dict[str, set[str]] = {  # the choices that each kind of table takes
     "text": {"separator", "encoding", "decimal", "header", "names", *_VALUES}, "excel": {"sheet", "header", "names", *_VALUES},
-    "json": _VALUES, "sql": {"table", "query", *_VALUES}, "parquet": set(), "feather": set(),
+    "json": _VALUES, "sql": {"table", "query", *_VALUES}, "parquet": set(), "feather": set(), "prompts": set(),
 }  # fmt: skip
-_KINDS = {"text": "a file of text", "excel": "an Excel file", "json": "JSON", "sql": "a database", "parquet": "a Parquet file", "feather": "a Feather file"}
+_KINDS = {
+    "text": "a file of text", "excel": "an Excel file", "json": "JSON", "sql": "a database", "parquet": "a Parquet file", "feather": "a Feather file",
+    "prompts": "prompts in JSON or in lines of text",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class How:
     header: bool | None = None
     names: tuple[str, ...] | None = None
     missing: tuple[str, ...] | None = None
-    text: tuple[str, ...] = ()
+    text: tuple[str, ...] | None = ()  # None: all columns
     member: str | None = None
     sheet: str | None = None
     table: str | None = None

@@ -122,14 +122,14 @@ def few_shot(
     6
     """
     if isinstance(examples, str | Path):
-        examples = Prompts.of(*_records(Path(examples)))
+        examples = Prompts.of(*_records(examples))
     pairs: Any = (
         tuple((p.text, p.expected.split("|")[0].strip()) for p in examples) if isinstance(examples, Prompts) else tuple(examples)
     )
     return FewShot(pairs, k, layout=layout, ask=ask, between=between, label=label)
 
 
-def _records(path: Path) -> tuple[list[Any]]:
+def _records(path: str | Path) -> tuple[list[Any]]:
     records, _ = read_records(path)
     if not records:
         raise DataError("holds no example", where=str(path))
