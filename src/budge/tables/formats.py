@@ -43,7 +43,7 @@ def read_parquet(file: IO[bytes], name: str) -> pd.DataFrame:
         file.seek(0)
         frame = pd.read_parquet(file)
         file.seek(0)
-        return _keep_whole(frame, lambda names: package("pyarrow.parquet", "Parquet needs pyarrow", "parquet").read_table(file, columns=names))
+        return keep_whole(frame, lambda names: package("pyarrow.parquet", "Parquet needs pyarrow", "parquet").read_table(file, columns=names))
     except Exception as error:  # pyarrow raises errors of any type for a damaged file
         raise DataError(f"cannot be read: {error}", where=name) from error
 
@@ -62,13 +62,13 @@ def read_feather(file: IO[bytes], name: str) -> pd.DataFrame:
         if table.num_rows * table.num_columns > max(MOST_VALUES, VALUES_A_BYTE * size) or blank > MOST_BLANKS + size:
             raise ValueError(f"it states {table.num_rows:,} rows in {size:,} bytes")
         table.validate(full=True)
-        found = _keep_whole(table.to_pandas(), table.select)
+        found = keep_whole(table.to_pandas(), table.select)
     except Exception as error:  # pyarrow raises errors of any type for a damaged file
         raise DataError(f"cannot be read: {error}", where=name, remedy="write it again, as Feather version 2 or Parquet") from error
     return found
 
 
-def _keep_whole(frame: pd.DataFrame, columns: Callable[[list[str]], Any]) -> pd.DataFrame:
+def keep_whole(frame: pd.DataFrame, columns: Callable[[list[str]], Any]) -> pd.DataFrame:
     """Return the table with columns of whole numbers beyond 2^53, read as floats since some are missing, as whole numbers with missing ones.
 
     `columns` returns an Arrow table of the columns that are named.
