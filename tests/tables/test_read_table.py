@@ -24,8 +24,6 @@ import budge
 from budge import cli
 from budge.errors import DataError, InputError, MissingDependencyError, StorageError
 from budge.people import People
-from budge.people.tables import of_path
-from budge.tables import How, load
 
 RNG = np.random.default_rng(3)
 N = 60
@@ -555,72 +553,3 @@ def test_an_audit_is_the_same_from_every_file(tmp_path: Path, capsys: pytest.Cap
             assert ("decimals are written" in err) is (kind == "decimal commas")
     assert len({json.dumps(one, sort_keys=True) for one in told}) == 1
     assert told[0]["no_way"]["model"] > 0
-
-
-WIDE = 2**53
-ROWS: list[dict[str, Any]] = [{"who": WIDE + 1, "owner": True, "jobs": 1}, {"who": WIDE, "owner": None, "jobs": None}, {"who": None, "owner": False, "jobs": 3}]
-
-
-def _written(folder: Path, kind: str) -> str:
-    import pyarrow as pa
-    from pyarrow import feather, parquet
-
-    place, rows = folder / f"people.{kind}", pa.table({name: pa.array([row[name] for row in ROWS]) for name in ROWS[0]})
-    if kind == "db":
-        with sqlite3.connect(place) as base:
-            base.execute("CREATE TABLE people (who INTEGER, owner BOOLEAN, jobs INTEGER)")
-            base.executemany("INSERT INTO people VALUES (?, ?, ?)", [tuple(row.values()) for row in ROWS])
-        base.close()
-        return f"sqlite:///{place}?table=people"
-    if kind == "jsonl":
-        place.write_text("\n".join(map(json.dumps, ROWS)))
-    elif kind == "parquet":
-        parquet.write_table(rows, place, row_group_size=1)
-    elif kind == "feather":
-        feather.write_feather(rows, str(place))
-    else:
-        pd.DataFrame(ROWS, dtype=object).to_csv(place, index=False)
-    return str(place)
-
-
-def _by_the_stream(path: str, how: How | None = None) -> pd.DataFrame:
-    return pd.concat([part.reader.read() for part in of_path(path, 1, how or How()).parts])
-
-
-@pytest.mark.parametrize("read", [load, _by_the_stream])
-@pytest.mark.parametrize("kind", ["jsonl", "parquet", "feather", "db", "csv"])
-def test_values_stay_what_they_are_beside_missing_ones(tmp_path: Path, kind: str, read: Any, caplog: pytest.LogCaptureFixture) -> None:
-    path = _written(tmp_path, kind)
-    found = read(path)
-    if kind != "db":  # SQLite writes 1 and 0
-        assert [None if pd.isna(v) else v for v in found["owner"]] == [True, None, False]
-        assert all(pd.isna(v) or isinstance(v, bool) for v in found["owner"])
-    assert found["jobs"].dtype == float
-    if kind == "csv":
-        assert caplog.messages == ["people.csv: whole numbers beyond 2^53 may be rounded in who; otherwise: text='who'"]
-        assert read(path, How(text=("who",)))["who"].dropna().tolist() == [str(WIDE + 1), str(WIDE)]
-        return
-    assert not caplog.messages
-    assert found["who"].dtype == pd.Int64Dtype()
-    assert found["who"].dropna().tolist() == [WIDE + 1, WIDE]
-
-
-@pytest.mark.parametrize("read", [load, _by_the_stream])
-@pytest.mark.parametrize(
-    ("name", "text", "stated"),
-    [
-        ("a.jsonl", f'{{"who": {10**30}}}\n{{"who": 5}}', True),
-        ("a.jsonl", f'{{"who": {WIDE + 1}}}\n{{"who": "?"}}', True),
-        ("a.csv", f"who,age\n{WIDE + 1},1\n?,2\n", True),
-        ("a.csv", f"who,age\n{2**64 - 1},1\n-1,2\n", True),
-        ("a.csv", f"who,age\n{WIDE + 1},1\n7,2\n", False),
-        ("a.csv", "who,age\n1e20,1\n0.5,2\n,3\n", False),
-    ],
-)
-def test_whole_numbers_that_are_rounded_are_stated(
-    tmp_path: Path, name: str, text: str, stated: bool, read: Any, caplog: pytest.LogCaptureFixture
-) -> None:  # fmt: skip
-    (tmp_path / name).write_text(text)
-    found = read(str(tmp_path / name))
-    assert any("may be rounded in who" in said for said in caplog.messages) == stated
-    assert found["who"].dtype == (int if text.startswith("who") and "\n7," in text else float)

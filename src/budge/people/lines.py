@@ -18,7 +18,7 @@ import pandas as pd
 from budge.errors import DataError
 from budge.people.stream import Stream
 from budge.tables import Form, Note
-from budge.tables.text import as_labels, as_numbers, marks_in, notes_on, parse_text, rounded, sizes_in
+from budge.tables.text import as_labels, as_numbers, marks_in, notes_on, parse_text
 
 __all__ = ["of_csv"]
 
@@ -70,7 +70,6 @@ def of_csv(path: Path, part: int, form: Form) -> tuple[Stream, list[Note]]:
     readers = [_Lines(path, a, b, form) for a, b in pairwise(cuts)]
     kinds: dict[str, set[str]] = {name: set() for name in form.names}
     marks: dict[str, Counter[str]] = {name: Counter() for name in form.names if name not in form.labels and name not in form.text}
-    sizes: dict[str, set[str]] = {name: set() for name in marks}
     rows, seen = [], blake2b(repr(form.names).encode(), digest_size=16)
     for reader in readers:
         frame = reader.raw()
@@ -82,10 +81,7 @@ def of_csv(path: Path, part: int, form: Form) -> tuple[Stream, list[Note]]:
             if name in form.labels:
                 kinds[name].add("text" if as_labels(frame[name]).dtype.kind != "i" else "i")
             else:
-                kind = _kind(frame[name], form.decimal) if name not in form.text else "text"
-                kinds[name].add(kind)
-                if kind in ("i", "n", "u", "f"):
-                    sizes[name] |= sizes_in(frame[name] if frame[name].dtype.kind in "iuf" else as_numbers(frame[name], decimal=form.decimal))
+                kinds[name].add(_kind(frame[name], form.decimal) if name not in form.text else "text")
                 if name in marks and frame[name].dtype.kind not in "biuf":
                     marks[name] += marks_in(frame[name])
     types = {name: _joint(found) for name, found in kinds.items()}
@@ -93,8 +89,7 @@ def of_csv(path: Path, part: int, form: Form) -> tuple[Stream, list[Note]]:
         [(many, replace(r, types=types)) for many, r in zip(rows, readers)], [c for c in form.names if c], seen.hexdigest(), labelled=labelled,
         index="" if labelled else None,
     )  # fmt: skip
-    floats = {name: found for name, found in sizes.items() if types[name] == "float64"}
-    return stream, notes_on({name: (found, types[name] not in ("text", "object")) for name, found in marks.items()}) + rounded(floats)
+    return stream, notes_on({name: (found, types[name] != "text") for name, found in marks.items()})
 
 
 def _line_cuts(path: Path, part: int, form: Form) -> list[int]:
@@ -172,5 +167,5 @@ def _joint(kinds: set[str]) -> str:
             return "float64"
         return "uint64" if "u" in found else "int64"
     if found <= {"b", "truth"} and "sign" not in kinds:
-        return "bool" if kinds == {"b"} else "object"
+        return "bool" if kinds == {"b"} else "float64"
     return "text"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,6 @@ import pandas as pd
 from budge.errors import BudgeError, DataError, StorageError
 from budge.footers import Group, check_contents, check_texts, footer_of, groups_of
 from budge.people.stream import Stream, arrow
-from budge.tables.text import WIDE
 
 __all__ = ["of_dataset", "readable"]
 
@@ -43,7 +42,6 @@ class _Rows:
     schema: Any
     categories: Mapping[str, tuple[Any, ...]]
     gaps: tuple[str, ...]  # whole numbers and truth values of which some, somewhere, are missing
-    wide: Mapping[str, Any] = field(default_factory=dict)  # the types of those of them with numbers beyond 2^53
 
     def read(self) -> pd.DataFrame:
         """Return the table."""
@@ -54,10 +52,7 @@ class _Rows:
             column = frame[name]
             frame[name] = column.cat.set_categories(known, ordered=column.cat.ordered)
         for name in self.gaps:
-            if name in self.wide:
-                column = whole.column(name).to_pandas(types_mapper=lambda _, name=name: self.wide[name])
-                frame[name] = column.set_axis(frame.index)
-            elif isinstance(frame[name].dtype, np.dtype):
+            if isinstance(frame[name].dtype, np.dtype):
                 frame[name] = frame[name].astype(np.float64 if frame[name].dtype.kind in "iuf" else object)
         return frame
 
@@ -147,8 +142,7 @@ def _of_dataset(dataset: Any, part: int) -> Stream:
     start = (int(about[0]["start"]), int(about[0]["step"])) if about and isinstance(about[0], dict) and len({s.fragment.path for s in slices}) == 1 else (0, 1)
     categories = _categories(schema, slices)
     gaps = _with_gaps(schema, slices, told)
-    wide = _wide(schema, slices, gaps)
-    readers = [_Rows(group, schema, categories, gaps, wide) for group in _packed(slices, part)]
+    readers = [_Rows(group, schema, categories, gaps) for group in _packed(slices, part)]
     return Stream.numbered(
         [(sum(s.end - s.begin for s in r.slices), r) for r in readers], [c for c in schema.names if c not in named], seen.hexdigest(),
         labelled=bool(named), start=start, index=named[0] if named else None,
@@ -193,23 +187,6 @@ def _with_gaps(schema: Any, slices: Sequence[_Slice], told: Mapping[int, Sequenc
             if missing:
                 found.add(name)
     return tuple(name for name in whole if name in found)
-
-
-def _wide(schema: Any, slices: Sequence[_Slice], gaps: Sequence[str]) -> dict[str, Any]:
-    """Return the columns with gaps that floats would round, and the types that keep them."""
-    kinds = {"int64": pd.Int64Dtype(), "uint64": pd.UInt64Dtype()}
-    asked = {name: kinds[str(schema.field(name).type)] for name in gaps if str(schema.field(name).type) in kinds}
-    found = dict[str, Any]()
-    for fragment, group in {(id(s.fragment), s.group): (s.fragment, s.group) for s in slices}.values():
-        left = [name for name in asked if name not in found]
-        if not left:
-            break
-        rows = fragment.subset(row_group_ids=[group]).to_table(columns=left, schema=schema)
-        for name in left:
-            ends = arrow("compute").min_max(rows.column(name)).as_py()
-            if ends["min"] is not None and max(ends["max"], -ends["min"]) >= WIDE:
-                found[name] = asked[name]
-    return found
 
 
 def _packed(slices: Sequence[_Slice], part: int) -> Iterator[tuple[_Slice, ...]]:

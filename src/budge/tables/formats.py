@@ -7,7 +7,7 @@ import io
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from budge.stored import check_unfolded, open_zip, parse_json
 from budge.tables.form import FIRST_LINE, MISSING, checked_names, holds_values, replaced, unnamed
 from budge.tables.how import How, Note
 from budge.tables.packages import package
-from budge.tables.text import WIDE, as_numbers, marks_in, notes_on, rounded, sizes_in
+from budge.tables.text import as_numbers, marks_in, notes_on
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,9 +41,7 @@ def read_parquet(file: IO[bytes], name: str) -> pd.DataFrame:
         check_contents(file, groups)
         check_texts(file, groups)
         file.seek(0)
-        frame = pd.read_parquet(file)
-        file.seek(0)
-        return keep_whole(frame, lambda names: package("pyarrow.parquet", "Parquet needs pyarrow", "parquet").read_table(file, columns=names))
+        return pd.read_parquet(file)
     except Exception as error:  # pyarrow raises errors of any type for a damaged file
         raise DataError(f"cannot be read: {error}", where=name) from error
 
@@ -62,26 +60,10 @@ def read_feather(file: IO[bytes], name: str) -> pd.DataFrame:
         if table.num_rows * table.num_columns > max(MOST_VALUES, VALUES_A_BYTE * size) or blank > MOST_BLANKS + size:
             raise ValueError(f"it states {table.num_rows:,} rows in {size:,} bytes")
         table.validate(full=True)
-        found = keep_whole(table.to_pandas(), table.select)
+        found: pd.DataFrame = table.to_pandas()
     except Exception as error:  # pyarrow raises errors of any type for a damaged file
         raise DataError(f"cannot be read: {error}", where=name, remedy="write it again, as Feather version 2 or Parquet") from error
     return found
-
-
-def keep_whole(frame: pd.DataFrame, columns: Callable[[list[str]], Any]) -> pd.DataFrame:
-    """Return the table with columns of whole numbers beyond 2^53, read as floats since some are missing, as whole numbers with missing ones.
-
-    `columns` returns an Arrow table of the columns that are named.
-    """
-    import pandas as pd
-
-    floats = [name for name in frame if isinstance(name, str) and frame[name].dtype.kind == "f" and sizes_in(frame[name]) == {"wide"}]
-    for name, column in zip(floats, columns(floats).columns if floats else ()):
-        kind = str(column.type)
-        if kind in ("int64", "uint64"):
-            dtype = pd.Int64Dtype() if kind == "int64" else pd.UInt64Dtype()
-            frame[name] = column.to_pandas(types_mapper=lambda _, dtype=dtype: dtype).set_axis(frame.index)
-    return frame
 
 
 def _check_kinds(arrow: Any, schema: Any) -> None:
@@ -294,34 +276,21 @@ def from_rows(columns: dict[str, list[Any]], how: How) -> tuple[pd.DataFrame, li
         raise DataError("no such column", where="text", got=unknown[0], remedy=nearest(unknown[0], columns))
     seen: dict[str, tuple[Counter[str], bool]] = {}
     made: dict[str, Any] = {}
-    sizes: dict[str, set[str]] = {}
     for name, values in columns.items():
-        values = [str(v) if isinstance(v, datetime.time | datetime.timedelta | bytes) else v for v in values]
+        values = [float(v) if isinstance(v, Decimal) else str(v) if isinstance(v, datetime.time | datetime.timedelta | bytes) else v for v in values]
         if how.missing:
             values = [None if str(v) in how.missing else v for v in values]
         if name in text:
             made[name] = pd.Series([None if v is None else str(v) for v in values], dtype="str")
             continue
-        values = [float(v) if isinstance(v, Decimal) else v for v in values]
         texts = [v for v in values if isinstance(v, str)]
         plain = all(v is None or isinstance(v, bool | int | float) for v in values if not isinstance(v, str))
-        column = pd.Series(values, dtype=_nullable(values) if any(v is not None for v in values) else float)
+        column = pd.Series(values, dtype=None if any(v is not None for v in values) else float)
         if texts:
             seen[name] = marks_in(column), False
         if plain and column.dtype.kind not in "biuf" and len(texts) < sum(v is not None for v in values):
             numbers = column if not MISSING.issuperset(texts) else as_numbers(column)  # a text of digits stays a text
             if numbers.dtype.kind == "f":
                 column, seen[name] = numbers, (marks_in(column), True)
-        if column.dtype.kind == "f":
-            sizes[name] = sizes_in(column)
         made[name] = column
-    return pd.DataFrame(made), notes_on(seen) + rounded(sizes)
-
-
-def _nullable(values: Sequence[Any]) -> Any:
-    """Return the type that keeps whole numbers beyond 2^53 of which some are missing; None where pandas chooses one that loses nothing, or there is none."""
-    known = [v for v in values if v is not None]
-    if len(known) == len(values) or any(type(v) is not int for v in known) or max(map(abs, known)) < WIDE:
-        return None
-    low, high = min(known), max(known)
-    return "Int64" if low >= -(2**63) and high < 2**63 else "UInt64" if low >= 0 and high < 2**64 else None
+    return pd.DataFrame(made), notes_on(seen)

@@ -16,9 +16,7 @@ from budge.tables.how import Note
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["WIDE", "as_labels", "as_numbers", "marks_in", "notes_on", "parse_text", "rounded", "sizes_in", "text_table"]
-
-WIDE = 2**53  # from here on floats stand for several whole numbers
+__all__ = ["as_labels", "as_numbers", "marks_in", "notes_on", "parse_text", "text_table"]
 
 
 def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, list[Note]]:
@@ -32,7 +30,6 @@ def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, 
     source.seek(0)
     frame = parse_text(source, name, form, skip=form.header)
     seen: dict[str, tuple[Counter[str], bool]] = {}
-    sizes: dict[str, set[str]] = {}
     for column in form.names:
         if column in form.labels:
             frame[column] = as_labels(frame[column])
@@ -40,10 +37,8 @@ def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, 
             marks = marks_in(frame[column])
             frame[column] = as_numbers(frame[column], decimal=form.decimal)
             seen[column] = marks, frame[column].dtype.kind == "f"
-        if column not in form.labels and frame[column].dtype.kind == "f":
-            sizes[column] = sizes_in(frame[column])
     frame = frame.set_index("").rename_axis(None) if form.names[0] == "" else frame
-    return frame, notes_on(seen) + rounded(sizes)
+    return frame, notes_on(seen)
 
 
 def _check_even(source: IO[bytes], name: str, form: Form) -> None:
@@ -108,7 +103,7 @@ def _returns_alone(source: IO[bytes]) -> bool:
 
 
 def as_numbers(column: pd.Series, *, all_missing: bool = False, decimal: str = ".") -> pd.Series:
-    """Return a column of numbers and signs for missing ones as numbers, any other as it is. `all_missing`: nothing but signs are numbers, too."""
+    """Return a column of numbers and signs for missing ones as numbers; any other as it is. `all_missing`: nothing but signs are numbers, too."""
     import pandas as pd
 
     text = column.astype(object)
@@ -116,8 +111,6 @@ def as_numbers(column: pd.Series, *, all_missing: bool = False, decimal: str = "
     if gone.all() and not all_missing:
         return column
     known = text.where(~gone)
-    if column.dtype == object and any(isinstance(cell, bool) for cell in known):
-        return column
     if decimal == ",":
         known = known.map(lambda cell: cell.replace(".", "?").replace(",", ".") if isinstance(cell, str) else cell)  # 1.234 is no number, or a thousand
     numbers = pd.to_numeric(known, errors="coerce").astype(float)  # floats also where pandas has no one type: beyond 64 bits, or uint64 beside -1
@@ -127,21 +120,6 @@ def as_numbers(column: pd.Series, *, all_missing: bool = False, decimal: str = "
 def as_labels(column: pd.Series) -> pd.Series:
     """Return a column of labels that was read as texts: whole numbers if all are written as such are, else the texts as they stand."""
     return column.astype("int64") if column.str.fullmatch("0|-?[1-9][0-9]{0,17}", na=False).all() else column
-
-
-def sizes_in(column: pd.Series) -> set[str]:
-    """Return which of these a column of numbers holds: whole numbers beyond 2^53 (wide), and fractions."""
-    known = column[column.abs() < float("inf")] if column.dtype.kind == "f" else column
-    if not len(known):
-        return set()
-    found = {"wide"} if max(int(known.max()), -int(known.min())) >= WIDE else set()
-    return found | ({"fractions"} if known.dtype.kind == "f" and (known % 1 != 0).any() else set())
-
-
-def rounded(sizes: Mapping[str, set[str]]) -> list[Note]:
-    """Return what is stated of columns of whole numbers that were read as floats: two that differ may have become one."""
-    found = [column for column, some in sizes.items() if some == {"wide"}]
-    return [Note(f"whole numbers beyond 2^53 may be rounded in {_some(found)}", "text", ",".join(found))] if found else []
 
 
 def marks_in(column: pd.Series) -> Counter[str]:
