@@ -80,16 +80,16 @@ def check_size(*paths: Path) -> None:
 
 
 def read_bytes(path: Path) -> bytes:
-    """Return the content of a regular file within the limit; a file that grows meanwhile is read up to the limit."""
+    """Return the content of a regular file within the limit."""
     check_size(path)
     try:
         with path.open("rb") as stream:
-            content = stream.read(MODEL_BYTES + 1)
-    except OSError as error:
-        raise StorageError(f"the model cannot be read: {error.strerror or error}", where=str(path)) from error
-    if len(content) > MODEL_BYTES:
-        check_size(path)
-        raise ModelError(f"the file grew past {MODEL_BYTES:,} bytes (MODEL_BYTES)", where=str(path))
+            size = os.fstat(stream.fileno()).st_size
+            content = stream.read(min(size, MODEL_BYTES) + 1)  # never more: `read` makes room for what it is asked for
+    except (OSError, MemoryError) as error:
+        raise StorageError(f"the model cannot be read: {getattr(error, 'strerror', None) or error or 'too little memory'}", where=str(path)) from error
+    if len(content) != size:
+        raise StorageError("the model was changed while it was read", where=str(path), remedy="read it again")
     return content
 
 
