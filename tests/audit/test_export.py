@@ -148,8 +148,15 @@ def test_labels_and_people_that_files_have_no_place_for(tmp_path: Path) -> None:
     assert rows["person"].tolist() == 2 * [f"p{k}" for k in range(len(X))]
     assert rows["model"].tolist() == len(X) * ["one"] + len(X) * ["two"]
     nobody = budge.audit(lambda t: np.ones(len(t), dtype=int), X, im, target=1, groups="home")
-    for kind in (".csv", ".parquet", ".xlsx", ".tex"):
+    for kind in (".csv", ".xlsx", ".tex"):
         assert nobody.export(tmp_path / f"nobody{kind}").exists()
+
+
+def test_labels_of_several_types_are_no_column_of_parquet(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    X, im = loans()
+    nobody = budge.audit(lambda t: np.ones(len(t), dtype=int), X, im, target=1, groups="home")
+    assert nobody.export(tmp_path / "nobody.parquet").exists()
     mixed = budge.audit(approve, X.set_index(pd.Index([*range(len(X) - 1), "last"], name="id", dtype=object)), im, target=1, population="all")
     with pytest.raises(InputError, match=r"mixed\.parquet: a column of a Parquet file has values of one type.*write \.csv"):
         mixed.export(tmp_path / "mixed.parquet")

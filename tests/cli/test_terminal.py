@@ -182,7 +182,6 @@ def test_quiet_says_nothing_or_only_the_answer(files: dict[str, str], capsys: py
 MISTAKES = [
     ["audit", "{im}", "{x}", "--target", "1"],
     ["audit", "{im}", "{x}", "--target", "1", "--model", "nowhere.onnx"],
-    ["audit", "{im}", "{x}", "--target", "1", "--model", "m.onnx", "--drop", "bb"],
     ["sample", "{im}", "{x}", "-o", "{out}", "--drop", "zz"],
     ["sample", "{im}", "{x}", "-o", "{out}", "-n", "2", "--method", "sample"],
     ["check", "nowhere.yaml"],
@@ -196,6 +195,13 @@ MISTAKES = [
     ["audit", "{im}", "{x}", "--tagret", "1"],
     ["audti"],
 ]
+
+
+def test_several_mistakes_are_one_list(files: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", files["im"], files["x"], "--target", "1", "--model", "m.onnx", "--drop", "bb"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "budge: 2 problems:"
+    assert told[1:] == ["  1. --drop: no such column (got 'bb'); did you mean 'b'?", "  2. m.onnx: there is no such model file; check the path"]
 
 
 @pytest.mark.parametrize("arguments", MISTAKES, ids=" ".join)

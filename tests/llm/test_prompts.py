@@ -157,6 +157,8 @@ def test_a_text_that_occurs_twice_is_told() -> None:
     ],
 )
 def test_files_that_cannot_be_read_say_why(tmp_path: Path, name: str, raw: bytes, what: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow", reason="pyarrow is in the `parquet` extra")
     (tmp_path / name).write_bytes(raw)
     with pytest.raises(DataError, match=what) as caught:
         Prompts.read(tmp_path / name)
@@ -231,6 +233,8 @@ WHICH = "id;text;expected\n007;  12,5 or 12.5?;NA\n7;NA;1,0\n'8;@home;?\n"
 
 
 def test_prompts_come_from_tables_of_any_kind_as_they_stand(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for package, extra in (("pyarrow", "parquet"), ("openpyxl", "excel"), ("sqlalchemy", "sql")):
+        pytest.importorskip(package, reason=f"{package} is in the `{extra}` extra")
     found = pd.read_csv(io.StringIO(WHICH), sep=";", dtype=str, keep_default_na=False)
     wanted = [("007", "  12,5 or 12.5?", "NA"), ("7", "NA", "1,0"), ("'8", "@home", "?")]
     (tmp_path / "a.csv").write_text(WHICH)
@@ -252,6 +256,7 @@ def test_prompts_come_from_tables_of_any_kind_as_they_stand(tmp_path: Path, capl
 
 
 def test_cells_that_are_lists_in_a_parquet_file_stay_lists(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is in the `parquet` extra")
     pd.DataFrame({"id": [1, 2], "text": ["Which?", "What?"], "options": [["Paris", "A|B"], []]}).to_parquet(tmp_path / "a.parquet")
     assert [(p.id, p.options) for p in Prompts.read(tmp_path / "a.parquet")] == [("1", ("Paris", "A|B")), ("2", ())]
 
