@@ -281,6 +281,15 @@ def test_numbers_that_follow_from_others_are_remarked() -> None:
     assert not suggest(pd.concat([counts] * 4, ignore_index=True)).follows  # a constraint ties them
 
 
+def test_small_numbers_have_a_formula_only_where_it_gives_them() -> None:
+    area = np.random.default_rng(0).uniform(1e6, 1e9, 200)
+    found = suggest(pd.DataFrame({"area": area, "rate": 1e-8 / np.sqrt(area), "inverse": 1 / area}))
+    assert found.follows == {"rate": "area", "inverse": "area"}
+    text = found.to_text()
+    assert "rises or falls with area in every row" in text
+    assert text.count("is 1 / area in every row") == 1
+
+
 def test_an_outcome_may_be_a_number_and_is_no_trait() -> None:
     numbers = np.random.default_rng(0).normal(size=50)
     assert suggest(pd.DataFrame({"bmi": numbers, "target": numbers**2, "risk_premium": numbers})).outcomes == ("target",)

@@ -213,6 +213,25 @@ def test_more_draws_after_looking_are_refused() -> None:
     assert other.info["seed"] == 1
 
 
+def test_a_hit_that_the_original_allows_is_not_seen_only_after_where_levels_differ() -> None:
+    """Levels are added in front: codes of the two sets differ, and the same points are drawn by chance in one of them alone."""
+
+    def declared(*levels: str) -> InteractionModel:
+        return InteractionModel([Feature("a", "integer", bounds=(0, 400)), Feature("d", "category", levels=levels)], [constraints.Rule("d != 'w'")])
+
+    im, X = declared("w", "x", "y"), pd.DataFrame({"a": [1, 2, 3], "d": ["x", "y", "x"]})
+    more = {"more": declared("z", "w", "y", "x")}
+    seen = {}
+    for wanted in ("y", "z"):
+        for seed in range(8):
+            design = Design(target=1, method="sample", n=300, seed=seed, population="all")
+            rows = ablate(lambda t, level=wanted: ((t["a"] == 77) & (t["d"] == level)).astype(int), X, im, more, design=design).table
+            hit = (rows["before"] == 0) & (rows["after"] > 0)
+            assert (rows["seen_only_after"] == (hit & (wanted == "z"))).all()
+            seen[wanted] = seen.get(wanted, 0) + int(hit.sum())
+    assert min(seen.values()) > 0
+
+
 def test_whole_numbers_made_real_are_a_relaxation_too() -> None:
     """Another type: its points are no longer shared, and it is still compared with the same original."""
     im = InteractionModel([Feature("a", "integer", bounds=(0, 4)), Feature("b", "binary", actionable=False)])

@@ -99,7 +99,8 @@ def _formula(name: str, x: FloatArray, y: FloatArray) -> str:
             (f"log({x_})", np.log(x)), (f"log(1 + {x_})", np.log1p(x)), (f"{x_} ** 2", x**2), (f"sqrt({x_})", np.sqrt(x)), (f"exp({x_})", np.exp(x)),
             (f"1 / {x_}", 1 / x),
         )  # fmt: skip
-    return next((text for text, value in tried if np.allclose(value, y, rtol=1e-4, atol=1e-6)), "")
+    nearly = 1e-6 * float(np.abs(y).max(initial=0.0))  # a share of the column's own size: all small numbers lie near each other
+    return next((text for text, value in tried if np.allclose(value, y, rtol=1e-4, atol=nearly)), "")
 
 
 def _determines(codes: npt.NDArray[np.int64], other: npt.NDArray[np.int64], levels: int, many: int) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ import pandas as pd
 from budge.audit.design import Design, Execution, Progress, designed, given, population_name
 from budge.audit.sources import BoolArray, TableSource, make_source
 from budge.errors import DesignError, InputError
+from budge.frames import level_key
 from budge.interaction import InteractionModel
 from budge.models.contained import kept_seeds
 from budge.progress import noting, share_of
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from budge.audit.result import Audit
 
 __all__ = ["LEAST_ACCEPTED", "ablate", "ablate_audit", "probe"]
+
+FloatArray = npt.NDArray[np.float64]
 
 
 @noting("people")
@@ -171,18 +175,31 @@ def _tallies(
     if len(alike) == len(models):
         return shared
     counts = {0: (shared.counts[0], shared.size[0])} | {k + 1: (shared.counts[s], shared.size[s]) for s, k in enumerate(alike, start=1)}
-    queries = shared.asked
+    queries, known_ways = shared.asked, {(alike[s - 1] + 1, i) for s, i in shared.known_ways}
     for at, k in enumerate(sorted(set(range(len(models))) - set(alike)), len(alike) + 1):
         other = make_source(models[k], about.source.frame, "keep")
         assert isinstance(other, TableSource)
         some = replace(about, source=other, chosen=about.chosen & ~about.source.invalid)
-        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(note, at, 1, stages))
+        lone = tally(some, [models[k]], purposes=[relaxed], progress=share_of(note, at, 1, stages), elsewhere=partial(_allowed_by, im, models[k]))
         counts[k + 1] = (lone.counts[0], lone.size[0])
         queries += lone.asked
+        known_ways |= {(k + 1, i) for _, i in lone.known_ways}
     order = [counts[s] for s in range(len(models) + 1)]
     ways = {(0 if s == 0 else alike[s - 1] + 1, i): values for (s, i), values in shared.ways.items()}
-    known_ways = frozenset((alike[s - 1] + 1, i) for s, i in shared.known_ways)
-    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries, ways, known_ways)
+    return Tally(tuple(c for c, _ in order), np.stack([size for _, size in order]), queries, ways, frozenset(known_ways))
+
+
+def _allowed_by(im: InteractionModel, coded: InteractionModel, start: FloatArray, points: FloatArray) -> BoolArray:
+    """Return which points an interaction model allows from a start; both are coded for another one, whose features may have other types or levels."""
+    given = np.vstack([start, points])
+    own = given.copy()
+    for j, (f, other) in enumerate(zip(im.features, coded.features)):
+        if f.levels != other.levels:
+            cells = given[:, j].tolist() if other.levels is None else [v if np.isnan(v) else other.levels[int(v)] for v in given[:, j]]
+            places = None if f.levels is None else {level_key(level): float(k) for k, level in enumerate(f.levels)}
+            own[:, j] = pd.to_numeric(pd.Series(cells), errors="coerce") if places is None else [places.get(level_key(cell), np.nan) for cell in cells]
+    known = ~(np.isnan(own) & ~np.isnan(given))[1:].any(axis=1)  # else it has a level that the model does not have
+    return known & allowed(im, own[0], own[1:])
 
 
 def _check_supersets(about: Asked, im: InteractionModel, chosen: tuple[Relaxation, ...]) -> None:
@@ -199,7 +216,7 @@ def _check_supersets(about: Asked, im: InteractionModel, chosen: tuple[Relaxatio
         for k, i in enumerate(chunk.people.tolist()):
             own = points[chunk.starts[k] : chunk.starts[k] + chunk.counts[k]]
             for r, relaxed in custom:
-                good = allowed(relaxed, source.values[i], own)
+                good = _allowed_by(relaxed, im, source.values[i], own)
                 if not good.all():
                     raise DesignError(
                         "the relaxed set is not a superset of the original one, so this is no relaxation",

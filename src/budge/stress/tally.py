@@ -45,7 +45,7 @@ class Tally:
 
 def tally(
     about: Asked, models: Sequence[InteractionModel], *, purposes: Sequence[str], wanted: BoolArray | None = None, progress: Progress | None = None,
-    known: Counts | None = None, freed: Sequence[IntArray] | None = None,
+    known: Counts | None = None, freed: Sequence[IntArray] | None = None, elsewhere: Callable[[FloatArray, FloatArray], BoolArray] | None = None,
 ) -> Tally:  # fmt: skip
     """Ask the model about every set of every chosen person.
 
@@ -61,6 +61,8 @@ def tally(
         What is known of the original set already: rows with a law are not drawn again.
     freed
         For each set, the columns in which it is freer than the original: values of hits that the original does not allow are kept where it has none.
+    elsewhere
+        Which points the original allows from a start, where it is not among the models: known ways are found by it, and no values of hits are kept.
     """
     source, design, before, ask = about.source, about.design, about.before, about.ask
     pool = Pool(models, design.exact_limit, source.values)
@@ -124,15 +126,16 @@ def tally(
             hit = _count(ask, before, chunk, found[s])
             asked += len(hit)
             found[s].approximate[chunk.people] = rough
-            if freed is not None and s:
-                for k in np.flatnonzero(hit.reshape(len(chunk.people), -1).any(axis=1) & (found[0].hits[chunk.people] == 0)).tolist():
+            if elsewhere is not None or (freed is not None and s):
+                for k in np.flatnonzero(hit.reshape(len(chunk.people), -1).any(axis=1) & (s == 0 or found[0].hits[chunk.people] == 0)).tolist():
                     i, own = int(chunk.people[k]), slice(k * design.draws, (k + 1) * design.draws)
                     points = actions(k, np.flatnonzero(hit[own]))
-                    new = ~allowed(models[0], source.values[i], points, freed[s])
-                    if new.any():
-                        ways[s, i] = distinct(points[new][:, freed[s]])
-                    else:
+                    columns = None if freed is None else freed[s]
+                    new = ~(allowed(models[0], source.values[i], points, columns) if elsewhere is None else elsewhere(source.values[i], points))
+                    if not new.any():
                         known_ways.add((s, i))
+                    elif columns is not None:
+                        ways[s, i] = distinct(points[new][:, columns])
             told(len(chunk.people))
     for s, counts in enumerate(found):
         counts.status[:] = status[s]
