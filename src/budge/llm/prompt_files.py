@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -32,8 +33,6 @@ def read_text(path: Path) -> str:
 
 
 def _decoded(raw: bytes, path: Path) -> str:
-    if len(raw) > MOST_BYTES:
-        raise DataError(f"is too large: at most {MOST_BYTES:,} bytes are read", where=str(path))
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -137,8 +136,11 @@ def _read_file(path: Path, format: str, how: How) -> tuple[Records, str]:
             raise DataError("the name of the file does not tell its format", where=str(path), got=PurePath(name).suffix, remedy=remedy)
         if kind not in ("csv", "strongreject") and found in ("text", "json"):
             rest.check_kind("prompts", name)
+            size = file.seek(0, io.SEEK_END)
+            if size > MOST_BYTES:
+                raise DataError(f"is too large: at most {MOST_BYTES:,} bytes are read", where=str(path), got=f"{size:,} bytes")
             file.seek(0)
-            text = _decoded(file.read(MOST_BYTES + 1), path)
+            text = _decoded(file.read(size), path)
             read = {"json": _json, "txt": _lines}.get(kind, _json_lines)
             return read(text, path), kind
     return _table(path, how), kind

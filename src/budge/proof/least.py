@@ -33,6 +33,7 @@ MOST_ASKED = 100  # candidates that the model may refuse before one plan is give
 MOST_IDLE = 30  # points that do no more than an earlier plan, before the set of features that they move is given up
 EQUAL = 1e-9  # costs that differ by less, relative to the larger, are the same
 CLEAR = 1000.0  # times the rounding of scores: plans are told apart from the bound by so much, for within it the answer may hang on the size of a batch
+FINEST = 1e-14  # shares of a line are told apart down to here: the bound on what rounding decides may be less
 TOLERATED = 1e-7  # the same where the solver's tolerance on a row of real numbers decides
 
 
@@ -147,7 +148,7 @@ class _Search:
             off = np.array([c.bound for c in self.conditions]) - floors
             blur = float(np.max(off / np.maximum(np.abs(rise), off), initial=0.0))  # the share of the line within which rounding decides
             begin, end = 0.0, 1.0
-            while end - begin > CLEAR * blur:
+            while end - begin > max(CLEAR * blur, FINEST):
                 shares = begin + np.linspace(0.0, 1.0, 11)[1:-1] * (end - begin)
                 good = self._good(near.point + shares[:, None] * (far - near.point))
                 at = int(np.argmax(good)) if good.any() else len(shares)
