@@ -32,6 +32,7 @@ from budge.people import Part, People
 from budge.progress import watched
 from budge.stats.counts import PROOFS
 from budge.stored import COUNT, check_shape, read_bytes, reading
+from budge.wording import Wording, check_names
 
 __all__ = ["attach", "prepare_stream", "replay_stream", "run_stream"]
 
@@ -59,6 +60,8 @@ def _run_stream(model: Any, X: Any, im: Any, design: Design, execution: Executio
     if not isinstance(design.population, str):
         raise DesignError("a stream takes a condition, not a mask", where="population", remedy="write a condition on the columns, or filter the people")
     people = People.of(X)
+    if execution.check:
+        check_names(Wording.of(execution.wording), im, people.columns)
     held = tempfile.TemporaryDirectory(prefix="budge-run-") if execution.journal is None else None
     folder = Path(held.name if held is not None else execution.journal).resolve()  # type: ignore[arg-type]
     if people.place is not None and folder.is_relative_to(Path(people.place).resolve()):
