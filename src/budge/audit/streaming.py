@@ -302,7 +302,8 @@ def _result(
     """Return the result of the parts that are done."""
     order = sorted(done)
     names = tuple(work.predictors)
-    said = {repr(note): Problem(**note) for k in order for note in done[k]["notes"]}
+    each = (*notes, *(Problem(**note) for k in order for note in done[k]["notes"]))
+    said = tuple({str(note): note for note in each}.values())  # a part notes what is noted of the whole, too
     causes = {name: list(dict.fromkeys(c for k in order for c in done[k]["models"][name]["causes"]))[:3] for name in names}
     seen = blake2b("".join(done[k]["data"] for k in order).encode(), digest_size=16)
     more = {
@@ -312,7 +313,7 @@ def _result(
         ],
         "twins": None,
     }  # fmt: skip
-    found = StreamedAudit(PieceRows(folder, {**info, **more}), work.design, {**info, **more}, (*notes, *said.values()), stream=people, work=work, held=held)
+    found = StreamedAudit(PieceRows(folder, {**info, **more}), work.design, {**info, **more}, said, stream=people, work=work, held=held)
     left = {name: sum(done[k]["models"][name]["people"] for k in order) for name in names}
     nobody = [note for name in names for note in nobody_left(work.design, left[name], found.info["people"], name)]
     gone = aside(*_gone([part for k, part in enumerate(people.parts) if k not in done], people))
