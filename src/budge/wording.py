@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from budge.errors import InputError, nearest, printable
+from budge.errors import InputError, Problem, nearest, printable
 
 __all__ = ["LONGEST", "Wording", "amount", "check_names", "percent", "shown"]
 
@@ -143,40 +143,49 @@ class Wording:
         return replace(self, level_labels={**binary, **self.level_labels})
 
 
-def check_names(words: Wording, im: Any, people: Any = None, *, shell: bool = False) -> None:
-    """Raise an error where labels name what is not there: a feature or rule of the interaction model, its values, a column of the people, its values.
+def check_names(words: Wording, im: Any, people: Any = None, *, others: Iterable[str] = (), shell: bool = False) -> None:
+    """Raise an error for all labels that name what is not there: a feature or rule of the interaction model, its values, a column of the people, its values.
 
-    `people` is a table, or the names of its columns where values are not known; without it, groups are not looked at. An interaction model that only draws
-    has no features to look at.
+    `people` is a table, or the names of its columns where values are not known; without it, groups are not looked at. `others` are names of further columns.
+    An interaction model that only draws has no features to look at.
     """
     features = {str(f.name): f for f in getattr(im, "features", ())}
     rules = [str(c.name) for c in getattr(im, "constraints", ()) if c.name]
     where = {name: f"--{name.replace('_', '-')[:-1]}" if shell else name for name in ("feature_labels", "level_labels", "group_labels")}
+    found: list[Problem] = []
+
+    def gone(what: str, kind: str, name: str, known: Iterable[str]) -> None:
+        found.append(Problem(where[kind], what, name, nearest(name, known)))
+
     if features:
-        for name in (*words.feature_labels, *words.level_labels):
-            kind = "feature_labels" if name in words.feature_labels else "level_labels"
-            if name not in features and not (kind == "feature_labels" and name in rules):
-                raise InputError("no such feature", where=where[kind], got=name, remedy=nearest(name, [*features, *rules]))
+        for name in words.feature_labels:
+            if name not in features and name not in rules:
+                gone("no such feature", "feature_labels", name, [*features, *rules])
         for name, labels in words.level_labels.items():
+            if name not in features:
+                gone("no such feature", "level_labels", name, features)
+                continue
             levels = [0, 1] if features[name].type == "binary" else features[name].levels
-            _check_values(labels, levels, name, where["level_labels"], all_known=levels is not None)
+            for value in _strange(labels, levels, all_known=levels is not None):
+                gone(f"no such value of {shown(name)}", "level_labels", value, map(shown, levels or ()))
     for column, labels in words.group_labels.items() if people is not None else ():
-        known = list(getattr(people, "columns", people))
-        if column not in known:
-            raise InputError("no such column", where=where["group_labels"], got=column, remedy=nearest(column, map(str, known)))
-        values = people[column].astype(object).unique() if hasattr(people, "columns") else None
-        _check_values(labels, None if values is None else ["missing" if v is None or v != v else v for v in values], column, where["group_labels"])
+        columns = [*getattr(people, "columns", people), *others]
+        if column not in columns:
+            gone("no such column", "group_labels", column, map(str, columns))
+        elif column in getattr(people, "columns", ()):
+            values = ["missing" if v is None or v != v else v for v in people[column].astype(object).unique()]
+            for value in _strange(labels, values):
+                gone(f"no such value of {shown(column)}", "group_labels", value, map(shown, values))
+    InputError.raise_if(found)
 
 
-def _check_values(labels: Mapping[str, str], values: Any, name: str, where: str, *, all_known: bool = False) -> None:
-    """Raise an error for a label whose value does not occur.
+def _strange(labels: Mapping[str, str], values: Iterable[Any] | None, *, all_known: bool = False) -> list[str]:
+    """Return the values that have a label and do not occur.
 
-    Unless all values are known, none is raised where all that occur have labels: some people of a table are fewer than their labels.
+    Unless all values are known, there are none where all that occur have labels: some people of a table are fewer than their labels.
     """
-    known = [] if values is None else [shown(v) for v in values]
-    for value in labels:
-        if value not in known and (all_known or not set(known) <= labels.keys()):
-            raise InputError(f"no such value of {shown(name)}", where=where, got=value, remedy=nearest(value, known))
+    known = {shown(v) for v in values or ()}
+    return [value for value in labels if value not in known] if all_known or not known <= labels.keys() else []
 
 
 def _check_text(given: Any, where: str) -> None:

@@ -148,6 +148,19 @@ def test_proofs_in_a_stream(data: Path) -> None:
 # -- engines and interruptions ------------------------------------------------------------------------------------------
 
 
+def test_what_is_noted_of_every_part_is_stated_once() -> None:
+    im = budge.InteractionModel([budge.Feature("income", "integer", bounds=(0, 5)), budge.Feature("home", "binary")])
+    X = pd.DataFrame({"income": [1, 2, 0, 3], "home": [0, 1, 0, 1]})
+
+    def model(table: pd.DataFrame) -> Any:
+        return (table["income"] + table["home"] >= 6).astype(int)
+
+    whole = budge.audit(model, X, im, target=1, prove=True)
+    found = budge.audit(model, iter([X[:2], X[2:]]), im, target=1, prove=True)
+    assert [str(note) for note in found.notes] == [str(note) for note in whole.notes]
+    assert "structure cannot be read" in str(whole.notes)
+
+
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "parts").iterdir()}
 

@@ -22,6 +22,8 @@ from budge.report.cases import _case, arranged, cases
 from budge.report.document import render
 from budge.report.figures.strip import strip
 from budge.report.mosaic import axes_of, mosaic
+from budge.report.people import at_most
+from budge.web.person import told
 from budge.wording import Wording
 
 PLAIN = Wording()
@@ -211,6 +213,18 @@ def test_almost_every_way_is_not_called_exactly_every_way() -> None:
     audit = budge.audit(lambda t: (t["x"] > 0).astype(int), pd.DataFrame({"x": [0]}), im, target=1)
     (case,) = cases(audit, "model", {}, Wording())
     assert case["say"] == "2,999 of 3,000 reachable points attain the target: ρ = 0.9997, exactly"
+
+
+def test_a_case_states_the_bound_of_the_page_and_the_terminal() -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9)), Feature("ok", "binary", actionable=False)])
+    X = pd.DataFrame({"x": [0, 1], "ok": [0, 1]})
+    audit = budge.audit(lambda t: ((t["x"] > 6) & (t["ok"] == 1)).astype(int), X, im, target=1, method="sample")
+    nohit, hit = cases(audit, "model", {}, Wording())
+    row = {str(k): v for k, v in audit.table.iloc[0].items()}
+    assert row["upper"] < row["high"]
+    assert nohit["say"] == f"0 of 298 draws attain the target: {at_most(row['upper'], 0.05)}"
+    assert told(row, "the target", 0.05)[0] == f"No hit in 298 draws: {at_most(row['upper'], 0.05)}."
+    assert hit["say"].endswith("(two-sided, 95 %)")
 
 
 def test_one_point_and_one_person_are_singular() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -107,6 +108,16 @@ def test_ends_that_are_known_have_no_level(capsys: Any) -> None:
     assert "95 %" not in text
     assert "are decided" not in " ".join(text.split())  # every point is listed: more draws decide nobody
     assert "95 % interval" in printed(audited(groups="home"), capsys, "home")  # of a larger population
+
+
+def test_ends_of_a_share_that_are_one_number_are_stated_once(capsys: Any) -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9)), Feature("ok", "binary", actionable=False)])
+    X = pd.DataFrame({"x": 0, "ok": [0, 0, 1] * 4})
+    sure = budge.audit(lambda t: ((t["x"] > 1) & (t["ok"] == 1)).astype(int), X, im, target=1, method="sample", n=300, groups="ok")
+    text = printed(sure, capsys, "ok")
+    assert "100.0 %" in text
+    assert not re.search(r"(\d+\.\d %) to \1", text)
+    assert "% to " in printed(audited(method="sample", n=60, groups="home"), capsys, "home")
 
 
 def test_draws_of_a_chain_have_no_level(capsys: Any) -> None:

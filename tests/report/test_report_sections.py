@@ -202,6 +202,21 @@ def test_intervals_of_groups_are_those_of_the_statistics() -> None:
     assert "random sample" not in drawn.sentence
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_p_value_of_a_difference_agrees_with_its_interval(columns: int) -> None:
+    home = ["a"] * 99 + ["b"] * 65
+    ok = [k >= 29 for k in range(99)] + [k >= 9 for k in range(65)]
+    X = pd.DataFrame({"free": 0, "ok": np.array(ok, int), "home": home, "second": np.arange(164) % 2, "third": np.arange(164) % 3})
+    fixed = ["home", "second", "third"]
+    im = budge.InteractionModel([budge.Feature("free", "binary"), budge.Feature("ok", "binary", actionable=False), *(budge.Feature(c, "fixed") for c in fixed)])
+    audit = budge.audit(lambda t: ((t["free"] == 1) & (t["ok"] == 1)).astype(int), X, im, target=1, groups=fixed[:columns])
+    found = groups_of(audit, "home", "model", 0.05 / columns, PLAIN)
+    p = float(re.findall(r"p = ([\d.]+)", found.caption)[0])
+    assert ("may be nil" in found.sentence) == (p >= 0.05)
+    assert p == pytest.approx(columns * stats.difference(29, 99, 9, 65).p_value, rel=0.05)
+    assert ("adjusted for" in found.caption) == (columns > 1)
+
+
 def test_many_groups_are_a_table_only() -> None:
     audit = audited(population="all")
     many = pd.Series(np.arange(40) % 12, index=audit.table.index, name="club")

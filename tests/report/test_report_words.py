@@ -23,6 +23,7 @@ from budge.report.figures.cdf import cdf
 from budge.report.figures.dots import Gap, GroupShare, dots
 from budge.report.figures.strip import MOST_HIGH, Marks, strip, unit_of
 from budge.report.why import ablated, why
+from budge.web import make_question
 from budge.wording import Wording, check_names
 
 PLAIN = Wording()
@@ -69,10 +70,40 @@ def test_a_label_for_what_is_not_there_is_an_error_before_any_work(words: dict[s
         audit.to_html(tmp_path / "report.html", **words)
     assert told in str(caught.value)
     saved = budge.Audit.load(audit.save(tmp_path / "run"))
-    if "nonne" not in told and "job" not in words.get("group_labels", {}):  # a saved run holds no people
-        with pytest.raises(InputError):
-            saved.to_html(tmp_path / "report.html", **words)
+    with pytest.raises(InputError):
+        saved.to_html(tmp_path / "report.html", **words)
     assert not (tmp_path / "report.html").exists()
+
+
+def test_all_labels_for_what_is_not_there_are_one_error(tmp_path: Path) -> None:
+    X, im = loans()
+    words = {
+        "feature_labels": {"incom": "x", "savngs": "y"}, "level_labels": {"hom": {"0": "x"}, "job": {"ful": "x", "par": "y"}},
+        "group_labels": {"hme": {"0": "x"}, "job": {"nonne": "x"}},
+    }  # fmt: skip
+    calls = (
+        lambda: budge.audit(approve, X, im, target=1, wording=words), lambda: make_question(approve, X, im, target=1, wording=words),
+        lambda: audited().to_html(tmp_path / "report.html", **words),
+        lambda: budge.audit(approve, iter([X]), im, target=1, wording={**words, "group_labels": {"hme": {"0": "x"}, "jb": {"nonne": "x"}}}),
+    )  # fmt: skip
+    for call in calls:
+        with pytest.raises(InputError) as caught:
+            call()
+        assert len(caught.value.problems) == 7, str(caught.value)
+
+
+def test_labels_of_groups_are_looked_at_beside_those_of_the_design_and_in_a_saved_run(tmp_path: Path) -> None:
+    X, im = loans()
+    named = {"home": {"0": "rents", "1": "owns"}}
+    with pytest.raises(InputError, match="no such column"):
+        budge.audit(approve, X, im, target=1, groups=named, wording={"group_labels": {"hme": {"rents": "x"}}})
+    audit = budge.audit(approve, X, im, target=1, groups=named, population="all")
+    saved = budge.Audit.load(audit.save(tmp_path / "run"))
+    for found in (audit, saved):
+        with pytest.raises(InputError, match="no such value of home"):
+            found.to_html(tmp_path / "report.html", group_labels={"home": {"rent": "x"}}, why=False)
+        found.to_html(tmp_path / "report.html", group_labels={"home": {"rents": "tenants"}}, why=False, overwrite=True)
+        assert "of tenants" in " ".join(Page((tmp_path / "report.html").read_text(encoding="utf-8")).text.split())
 
 
 def test_labels_of_rules_and_of_values_that_do_not_occur_are_no_mistake() -> None:

@@ -65,3 +65,17 @@ def test_nobody_is_let_out_by_a_whole_model_joined_with_others() -> None:
     X = pd.DataFrame({"a": [0], "b": [0]})
     with pytest.raises(InputError, match="cannot be joined"):
         minimal_relaxations(lambda t: t["a"] * 0, X, im, {"one": im.relax("a"), "two": im.relax("b")}, target=1)
+
+
+def test_who_is_stuck_by_draws_is_not_said_to_be_proved() -> None:
+    im = InteractionModel([Feature("a", "binary"), Feature("b", "binary", actionable=False)])
+    X = pd.DataFrame({"a": [0, 1], "b": [0, 0]})
+
+    def model(table: pd.DataFrame) -> pd.Series:
+        return table["b"]
+
+    listed = str(minimal_relaxations(model, X, im, target=1, max_size=1))
+    assert listed.startswith("Stuck: 2 people; relaxations were tried one by one.")
+    drawn = str(minimal_relaxations(model, X[:1], im, target=1, max_size=1, design=Design(method="sample")))
+    assert drawn.startswith("Stuck: 1 person (1 not proved: by draws, or with answers missing); relaxations were tried one by one.")
+    assert "1 set was found by draws" in drawn

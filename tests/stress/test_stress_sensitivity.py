@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from budge import Effect, Execution, Feature, InteractionModel, constraints, stats
+from budge import Design, Effect, Execution, Feature, InteractionModel, constraints, stats
 from budge import audit as run_audit
 from budge.errors import DesignError, InputError, ModelError, SpecError
 from budge.stress import grid, sensitivity, toggles
@@ -42,6 +42,20 @@ def test_members_are_audited_one_by_one_and_summed_up() -> None:
     assert len(found.breaks()) == changes > 0
     assert "under every member" in str(found)
     assert found.to_dict()["by_member"][0]["member"] == found.members[0]
+
+
+def test_the_summary_states_what_is_known_and_in_which_direction_the_mean_moves() -> None:
+    wide = InteractionModel([IM.features[0].but(max_increase=5), IM.features[1]], IM.constraints)
+    found = sensitivity(model, X, {"wide": wide, "narrow": IM}, target=1, threshold=0.2, population="all")
+    first, other = found.by_member["mean_rho"]
+    assert other < first
+    assert f"moves most with “narrow”: from {first:.3g} to {other:.3g}." in str(found)
+    assert "(known, since nothing was drawn)" in str(found)
+    assert "95 %" not in str(found)
+    drawn = sensitivity(model, X, {"wide": wide, "narrow": IM}, target=1, threshold=0.2, population="all", design=Design(method="sample"))
+    assert "each claim at 95 %; Holm over the members" in str(drawn)
+    same = sensitivity(lambda t: np.zeros(len(t), int), X, {"wide": wide, "narrow": IM}, target=1, threshold=0.2, population="all")
+    assert "moves most" not in str(same)
 
 
 def test_harm_on_the_other_side_uses_the_other_test() -> None:
@@ -185,4 +199,4 @@ def test_a_verdict_that_one_member_has_is_counted_as_nobody_under_the_others() -
     found = sensitivity(model, few, family, target=1, threshold=0.3)
     rows = found.by_member.set_index("member")["at the threshold"]
     assert rows.to_dict() == {"at": 3, "strict": 0}
-    assert "from 0.0417 to 0.3." in str(found)
+    assert "from 0.3 to 0.0417." in str(found)

@@ -31,6 +31,7 @@ from budge.report.compared import SHORT_WORDS, compared
 from budge.report.figures.strip import CATEGORIES
 from budge.web import make_app, make_question
 from budge.web.edits import Edits, model_key
+from budge.web.person import counted
 from budge.web.running import Pace, predictions, running
 from budge.web.session import Session
 from budge.wording import Wording
@@ -347,6 +348,20 @@ def test_no_hit_among_draws_is_not_called_no_way() -> None:
         said = page.look(state, who=row["label"])["person"][0]["say"]
         assert said[0] == "No hit in 298 draws: ρ is at most 0.01 (one-sided, 95 %)."
         assert said[1] == "That is no proof that there is no way."
+
+
+def test_a_person_without_a_hit_under_another_model_is_not_said_to_have_responsiveness_0() -> None:
+    X, im = drawn()
+    models = {"rich": rich, "never": lambda table: np.zeros(len(table), int)}
+    page = Page(make_app(models, X, im, target=1, population="all", token="t"))
+    state = page.post("start")["state"]
+    page.look(state)
+    who = page.post("people", state=state, show="all")["rows"][0]["label"]
+    row = budge.audit(models, X, im, target=1, population="all").of_model("rich").loc[int(who)]
+    person = page.look({**state, "off": ["s0"]}, who=who)["person"][0]
+    assert person["facts"][-1] == "never: no hit in 298 draws"
+    assert person["declared"] == f"As declared: {counted(row.to_dict())}."
+    assert counted({**row.to_dict(), "hits": 7}) == "7 hits in 298 draws"
 
 
 def test_each_rule_counts_what_it_alone_holds_back() -> None:

@@ -154,12 +154,13 @@ def run_audit(model: Any, X: Any, im: Any, design: Design, execution: Execution,
 
     `memory` takes answers from an audit of another target of the same people to the next: a stream of people, and workers, do without it.
     """
-    if execution.check:  # the page, which does not check, takes rules away that may have a label
-        check_names(Wording.of(execution.wording), im, X if isinstance(X, pd.DataFrame) and not any(labels for _, labels in design.groups) else None)
     if is_stream(X):
         from budge.audit.streaming import run_stream
 
         return run_stream(model, X, im, design, execution)
+    if execution.check:  # the page, which does not check, takes rules away that may have a label
+        known = X.columns if isinstance(X, pd.DataFrame) and any(labels for _, labels in design.groups) else X  # the design's labels take the place of values
+        check_names(Wording.of(execution.wording), im, known if isinstance(X, pd.DataFrame) else None)
     with watched(execution.progress, "people") as noted:
         return _run_audit(model, X, im, design, replace(execution, progress=noted), memory)
 

@@ -32,6 +32,7 @@ from budge.people import Part, People
 from budge.progress import watched
 from budge.stats.counts import PROOFS
 from budge.stored import COUNT, check_shape, read_bytes, reading
+from budge.wording import Wording, check_names
 
 __all__ = ["attach", "prepare_stream", "replay_stream", "run_stream"]
 
@@ -59,6 +60,8 @@ def _run_stream(model: Any, X: Any, im: Any, design: Design, execution: Executio
     if not isinstance(design.population, str):
         raise DesignError("a stream takes a condition, not a mask", where="population", remedy="write a condition on the columns, or filter the people")
     people = People.of(X)
+    if execution.check:
+        check_names(Wording.of(execution.wording), im, people.columns)
     held = tempfile.TemporaryDirectory(prefix="budge-run-") if execution.journal is None else None
     folder = Path(held.name if held is not None else execution.journal).resolve()  # type: ignore[arg-type]
     if people.place is not None and folder.is_relative_to(Path(people.place).resolve()):
@@ -299,7 +302,8 @@ def _result(
     """Return the result of the parts that are done."""
     order = sorted(done)
     names = tuple(work.predictors)
-    said = {repr(note): Problem(**note) for k in order for note in done[k]["notes"]}
+    each = (*notes, *(Problem(**note) for k in order for note in done[k]["notes"]))
+    said = tuple({str(note): note for note in each}.values())  # a part notes what is noted of the whole, too
     causes = {name: list(dict.fromkeys(c for k in order for c in done[k]["models"][name]["causes"]))[:3] for name in names}
     seen = blake2b("".join(done[k]["data"] for k in order).encode(), digest_size=16)
     more = {
@@ -309,7 +313,7 @@ def _result(
         ],
         "twins": None,
     }  # fmt: skip
-    found = StreamedAudit(PieceRows(folder, {**info, **more}), work.design, {**info, **more}, (*notes, *said.values()), stream=people, work=work, held=held)
+    found = StreamedAudit(PieceRows(folder, {**info, **more}), work.design, {**info, **more}, said, stream=people, work=work, held=held)
     left = {name: sum(done[k]["models"][name]["people"] for k in order) for name in names}
     nobody = [note for name in names for note in nobody_left(work.design, left[name], found.info["people"], name)]
     gone = aside(*_gone([part for k, part in enumerate(people.parts) if k not in done], people))

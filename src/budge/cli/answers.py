@@ -89,7 +89,7 @@ def show_groups(audit: Audit, model: str, groups: Sequence[str], told: Told) -> 
         made = shares_of(audit, name, model, design.alpha / len(groups), nouns, told.summary)
         head(f"By {name}" + (f", {model}" if len(audit.models) > 1 else ""))
         rows = [row for row in made.rows if row["people"]][:MOST_GROUPS]
-        ends = [f"{_end(share.low)} to {_end(share.high)}" for share in made.shares]  # of the same groups in the same order: names may be alike
+        ends = [_ends(share.low, share.high) for share in made.shares]  # of the same groups in the same order: names may be alike
         drawn = any(told.summary.methods.get(law) for law in DRAWN)
         name_of_ends = _ends_name(known=not drawn and not made.exact, rough=told.summary.approximate > 0)
         plain = design.threshold > 0 and design.claim == "below" and not told.summary.open_ways  # what draws leave open is not nobody
@@ -114,8 +114,9 @@ def _share(part: int, whole: int) -> str:
     return f"{part:,} ({per_cent(part, whole)})"
 
 
-def _end(share: float) -> str:
-    return f"{100 * share:.1f} %".replace("-", "−")
+def _ends(low: float, high: float) -> str:
+    least, most = (f"{100 * share:.1f} %".replace("-", "−") for share in (low, high))
+    return least if least == most else f"{least} to {most}"
 
 
 def show_people(audit: Audit, model: str, groups: Sequence[str], told: Told) -> None:

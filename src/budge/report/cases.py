@@ -18,7 +18,7 @@ from budge.constraints import OneHot, Ordinal, Thermometer
 from budge.interaction import InteractionModel
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
 from budge.report.outputs import Scores, chart, scores_of
-from budge.report.people import number, steps
+from budge.report.people import at_most, number, steps
 from budge.report.words import percent
 from budge.wording import Wording, amount, shown
 
@@ -41,7 +41,8 @@ def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, mov
     row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()), nouns)
     plan = [(nouns.feature(f), nouns.level(f, a) or in_full(a), nouns.level(f, b) or in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
-        "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]), "say": _said(row),
+        "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]),
+        "say": _said(row, audit.design.alpha),
         "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": moves,
         "changed": [str(f) for f, _, _ in moved.get(case.at, ())], "proof": _proof(row), "table": None, "caption": "", "needed": "",
         "chart": None, "best": "", "close": False,
@@ -143,8 +144,8 @@ def axes_in(values: npt.NDArray[np.float64], start: npt.NDArray[np.float64], im:
     return axes_of(values, start, parts, [f.type != "real" for f in im.features], listed=listed)
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    """Return one person's numbers in words."""
+def _said(row: Mapping[str, Any], alpha: float) -> str:
+    """Return one person's numbers in words; of draws, the bound that the terminal and the page state, and which it is."""
     if row["method"] == "none":
         return f"status {row['status']}"
     lost = f", {row['unresolved']:,} have no answer" if row["unresolved"] else ""
@@ -157,8 +158,10 @@ def _said(row: Mapping[str, Any]) -> str:
         told = f"{row['hits']:,} of {row['n']:,} reachable points {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ "
         told = told if row["n"] > 1 or lost else f"The only reachable point {'attains' if row['hits'] else 'does not attain'} the target: ρ "
         return told + (f"= {rho_shown(row['rho'])}, exactly" if row["rho"] == row["rho"] else f"is {ends}") + equal
-    seen = f"{row['hits']:,} of {row['n']:,} draws {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: ρ is "
-    return seen + (f"approximately {ends}; the draws come from a chain, and no error rate is guaranteed" if row["exactness"] == "approximate" else ends)
+    about = "about " if row["exactness"] == "approximate" else ""
+    bound = f"ρ is {about}{ends} (two-sided, {percent(1 - alpha)})" if row["hits"] or lost else at_most(row["upper"], alpha, about)
+    seen = f"{row['hits']:,} of {row['n']:,} draws {'attains' if row['hits'] == 1 else 'attain'} the target{lost}: {bound}"
+    return f"{seen}; the draws come from a chain, and no error rate is guaranteed" if about else seen
 
 
 def rho_shown(rho: float) -> str:

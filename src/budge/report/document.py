@@ -35,9 +35,11 @@ def worded(audit: Audit, given: Wording, by: Any = (), *, people: Any = None, sh
 
     source = None if audit.context is None else audit.context.source
     table = people if people is not None else source.frame if isinstance(source, TableSource) else pd.DataFrame()
+    if given.group_labels and (table.empty or any(labels for _, labels in audit.design.groups)):  # the design's labels take the place of the table's values
+        table = pd.concat([rows.groups for rows in audit.rows.values()])
     others = [by] if isinstance(by, str | pd.Series) else by
     names = [*(column for column, _ in audit.design.groups), *(each if isinstance(each, str) else getattr(each, "name", None) or "group" for each in others)]
-    check_names(given, model_of(audit), table if given.group_labels.keys() <= set(table.columns) else [*map(str, table.columns), *names], shell=shell)
+    check_names(given, model_of(audit), table, others=names, shell=shell)
     return audit.wording.but(**given.to_dict())
 
 

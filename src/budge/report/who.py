@@ -68,12 +68,13 @@ def shares_of(audit: Audit, column: Any, model: str, alpha: float, nouns: Wordin
     drawn = any(found.methods.get(law) for law in ("sample", "sequential", "weighted"))
     exact = not drawn and bool((own["high"] - own["low"])[own["people"] > 0].abs().max() < 1e-12) if len(own) else False
     shares = _shares(own, rows, alpha, exact=exact)
-    gap, words = _gap(shares, alpha, exact=exact) if len(shares) == 2 else None, claim_words(audit.design)
+    columns = round(audit.design.alpha / alpha)  # that share the alpha
+    gap, words = _gap(shares, alpha, columns, exact=exact) if len(shares) == 2 else None, claim_words(audit.design)
     level, sure = percent(1 - audit.design.alpha), found.sure()  # of all columns together
     return Shares(
         column=name, words=words, heading=_heading(shares, gap, words, name, exact=exact, under=f"{model}: " if len(audit.models) > 1 else ""),
         sentence="" if gap is None else _sentence(shares, gap, f"{level} interval" if exact else sure, words, exact=exact),
-        caption=_caption(shares, gap, level if exact else sure, exact=exact), rows=rows, shares=shares, gap=gap, table=table, exact=exact,
+        caption=_caption(shares, gap, level if exact else sure, columns, exact=exact), rows=rows, shares=shares, gap=gap, table=table, exact=exact,
     )  # fmt: skip
 
 
@@ -116,12 +117,12 @@ def _shares(own: pd.DataFrame, rows: list[dict[str, Any]], alpha: float, *, exac
     return found
 
 
-def _gap(shares: list[GroupShare], alpha: float, *, exact: bool) -> Gap:
-    """Return the larger share minus the smaller."""
+def _gap(shares: list[GroupShare], alpha: float, columns: int, *, exact: bool) -> Gap:
+    """Return the larger share minus the smaller; interval and p-value allow for so many columns of groups, so that they agree."""
     first, second = sorted(shares, key=lambda group: -group.share)
     if exact:
         found = stats.difference(first.count, first.people, second.count, second.people, alpha=alpha)
-        return Gap(first.called, second.called, first.share - second.share, float(found.low), float(found.high), float(found.p_value))
+        return Gap(first.called, second.called, first.share - second.share, float(found.low), float(found.high), min(columns * float(found.p_value), 1.0))
     low, high = round(first.low - second.high, NOISE), round(first.high - second.low, NOISE)
     return Gap(first.called, second.called, first.share - second.share, low, high)
 
@@ -178,11 +179,12 @@ def _sentence(shares: list[GroupShare], gap: Gap, sure: str, words: str, *, exac
     return f"{told}, by verdicts; the difference of these people {apart} ({sure})."
 
 
-def _caption(shares: list[GroupShare], gap: Gap | None, sure: str, *, exact: bool) -> str:
+def _caption(shares: list[GroupShare], gap: Gap | None, sure: str, columns: int, *, exact: bool) -> str:
     if not shares:
         return ""
     if exact:
-        p = f"; p = {gap.p_value:.2g}" if gap is not None and gap.p_value is not None else ""
+        adjusted = f", adjusted for {columns} columns" if columns > 1 else ""
+        p = f"; p = {gap.p_value:.2g}{adjusted}" if gap is not None and gap.p_value is not None else ""
         apart = f" The difference has its own interval (one exact region for both shares{p})." if gap is not None else ""
         return (
             "For these people the shares are exact. The intervals answer another question: what would hold for a population of which they are a random "

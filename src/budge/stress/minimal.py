@@ -63,7 +63,8 @@ class MinimalRelaxations:
     def __str__(self) -> str:
         most = self.info["max_size"]
         tried = "relaxations were tried one by one" if most == 1 else f"up to {most} relaxations were tried jointly"
-        lines = [f"Stuck: {heads(len(self.stuck))}; {tried}."]
+        unsure = f" ({self.info['unproved']:,} not proved: by draws, or with answers missing)" if self.info["unproved"] else ""
+        lines = [f"Stuck: {heads(len(self.stuck))}{unsure}; {tried}."]
         for text, count in self.counts.head(5).items():
             lines.append(f"{text}: minimal for {heads(count)}.")
         if self.without:
@@ -71,7 +72,8 @@ class MinimalRelaxations:
             lines.append(f"Stuck under every set tried: {heads(len(self.without))}{proved}.")
         drawn = int((~self.table["proven"]).sum()) if len(self.table) else 0
         if drawn:
-            lines.append(f"{drawn:,} sets were found by draws, or with answers missing: a smaller one may have been missed.")
+            sets = "1 set was" if drawn == 1 else f"{drawn:,} sets were"
+            lines.append(f"{sets} found by draws, or with answers missing: a smaller one may have been missed.")
         return "\n".join([*lines, *notes_of(self.info)])
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,6 +133,7 @@ def minimal_relaxations(
     for i in np.flatnonzero(stuck & ~listed).tolist():
         found_way = settled(im, i)
         stuck[i], listed[i] = found_way is not True, found_way is False
+    unproved = int((stuck & ~listed).sum())
     found: dict[int, list[tuple[Names, bool]]] = {int(i): [] for i in np.flatnonzero(stuck)}
     for size in range(1, most + 1):
         lists_all = np.ones(len(source), dtype=bool)
@@ -152,6 +155,7 @@ def minimal_relaxations(
         "n": question.draws,
         "seed": question.seed,
         "target": question.target.describe(),
+        "unproved": unproved,
     }
     made = MinimalRelaxations(
         table, tuple(source.labels[i] for i in found), tuple(source.labels[i] for i in without),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sensitivity", "sensitivity"]
 
+NOISE = 1e-12  # of means: what differs by less is equal
 SHOWN = ("below", "above", "at the threshold", "none")
 
 
@@ -137,9 +138,11 @@ class Sensitivity(Stressed):
         claim, tau, many = info["claim"], info["threshold"], len(self.members)
         models = "1 interaction model" if many == 1 else f"{many:,} interaction models"
         lines = [f"{heads(len(people))} under {models}; target: the output {info['target']}; {info['asked']:,} points asked."]
+        drawn = not self.table["method"].isin(("exact", "proved", "none")).all()
+        sure = f"each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members" if drawn else "known, since nothing was drawn"
         lines.append(
             f"Responsiveness is {claim} {tau:g} under every member for {heads(int(people['certify'].sum()))}, and under at least one for "
-            f"{int(people['flag'].sum()):,} (each claim at {percent(1 - info['alpha'])}; {info['adjust'].capitalize()} over the members)."
+            f"{int(people['flag'].sum()):,} ({sure})."
         )
         moved = int(people["disagree"].sum())
         lines.append(f"Members are shown to disagree (below under one, above under another) for {heads(moved)}.")
@@ -151,10 +154,10 @@ class Sensitivity(Stressed):
                 f"possible under some for {int(people['possibility'].sum()):,}."
             )
         wide = self.tornado()
-        if len(wide) and np.isfinite(wide["high"][0]):
-            lines.append(
-                f"Mean responsiveness moves most with “{wide['what'][0]}”: from {wide['low'][0]:.3g} to {wide['high'][0]:.3g}."
-            )
+        if len(wide) and np.isfinite(wide["high"][0]) and wide["high"][0] - wide["low"][0] > NOISE:
+            low, high, first = (float(wide[name][0]) for name in ("low", "high", "reference"))
+            ends = f"between {low:.3g} and {high:.3g}" if self.axes else f"from {first:.3g} to {low if first == high else high:.3g}"
+            lines.append(f"Mean responsiveness moves most with “{wide['what'][0]}”: {ends}.")
         lines.append("These claims cover the members evaluated, nothing between them.")
         return in_lines([*lines, *notes_of(self.info)])
 

@@ -28,7 +28,7 @@ from budge.web.question import Question
 from budge.web.records import error_record, plain
 from budge.wording import Wording, amount, shown
 
-__all__ = ["MOST_CELLS", "MOST_POINTS", "Person", "aim", "model_facts", "row_record", "saved_person", "told", "try_person"]
+__all__ = ["MOST_CELLS", "MOST_POINTS", "Person", "aim", "counted", "model_facts", "row_record", "saved_person", "told", "try_person"]
 
 Kept = TypeVar("Kept")
 
@@ -278,7 +278,27 @@ def aim(nouns: Wording) -> str:
 def model_facts(rows: Mapping[str, Mapping[str, Any]], model: str, output: str | None = None) -> list[str]:
     """Return a model's output about a person today, and what is counted under the others."""
     named = f"{model}: " if len(rows) > 1 else ""
-    return [f"{named}output {output or shown(rows[model]['prediction'])} today", *(f"{m}: ρ {rho_shown(row['rho'])}" for m, row in rows.items() if m != model)]
+    return [f"{named}output {output or shown(rows[model]['prediction'])} today", *(f"{m}: {counted(row)}" for m, row in rows.items() if m != model)]
+
+
+def counted(row: Mapping[str, Any]) -> str:
+    """Return what was counted of a person in a few words, with ρ only where it is known: draws without a hit do not show that it is 0.
+
+    Examples
+    --------
+    >>> row = {"method": "exact", "hits": 4, "n": 8, "unresolved": 0, "rho": 0.5}
+    >>> counted(row), counted({**row, "method": "sample"}), counted({**row, "method": "sample", "hits": 0, "rho": 0.0})
+    ('4 of 8 points (ρ 0.5)', '4 hits in 8 draws', 'no hit in 8 draws')
+    """
+    if row["method"] == "none":
+        return f"no verdict ({str(row['status']).replace('_', ' ')})"
+    known = row["rho"] is not None and row["rho"] == row["rho"]
+    rho = f"ρ {rho_shown(row['rho']) if known else between(row['low'], row['high'])}" if row["method"] in ("exact", "proved") else ""
+    if row["method"] == "proved":
+        return f"{rho}, proved"
+    hits = "no hit" if not row["hits"] else "1 hit" if row["hits"] == 1 else f"{row['hits']:,} hits"
+    found = f"{row['hits']:,} of {row['n']:,} points ({rho})" if rho else f"{hits} in {row['n']:,} draws"
+    return found + (f", {row['unresolved']:,} without an answer" if row["unresolved"] else "")
 
 
 def row_record(found: Audit, label: Any, model: str) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from budge.errors import InputError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.models import Predictor
-from budge.wording import Wording
+from budge.wording import Wording, check_names
 
 __all__ = ["Question", "asked_words", "from_run", "groups_of", "make_question"]
 
@@ -118,6 +118,7 @@ def make_question(
     make_source(im, frame, design.on_invalid)  # what is wrong with the people is an error now
     predictors = predictors_of(model, table=True)
     question = Question(im, predictors, frame, design, design.threshold, text, title or im.name, wording=Wording.of(wording))
+    check_names(question.wording, im, frame.columns if any(labels for _, labels in design.groups) else frame)
     few = np.linspace(0, len(frame) - 1, min(5, len(frame))).astype(int)
     trial = question.design(design.threshold).but(population="all")
     audit(dict(predictors), frame.iloc[few], im, design=trial, execution=Execution(check=check))
@@ -147,8 +148,8 @@ def from_run(saved: Audit, model: Any = None, X: Any = None, *, title: str = "")
     frame = table(X)
     named = model if isinstance(model, Mapping) or len(saved.models) > 1 else {saved.models[0]: model}
     own = [group for group in design.groups if group[0] in frame.columns]  # a group may be a column that the model does not get
-    question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title, wording=saved.wording)
-    return _joined(question, saved)
+    question = make_question(named, frame, im, design=design.but(population=population_of(saved, frame), groups=own), title=title)
+    return _joined(replace(question, wording=saved.wording), saved)
 
 
 def _check_draws(design: Design, where: str, remedy: str) -> None:

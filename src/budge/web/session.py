@@ -19,13 +19,12 @@ from budge.audit.result import Audit, same_cell
 from budge.errors import BudgeError, InputError, Problem, nearest
 from budge.interaction import InteractionModel
 from budge.report.answer import category_words
-from budge.report.cases import rho_shown
 from budge.report.compared import short_words
 from budge.report.document import render
 from budge.web.edits import Edits, controls, model_key, rules_of
 from budge.web.everyone import everyone_record, first_people
 from budge.web.people import SHOWN, Found, Known, Wish, people_record
-from budge.web.person import MOST_POINTS, Person, aim, model_facts, saved_person, try_person
+from budge.web.person import MOST_POINTS, Person, aim, counted, model_facts, saved_person, try_person
 from budge.web.question import Question, asked_words, groups_of
 from budge.web.records import Last, error_record
 from budge.web.rules import Freed, lines_of, row_without
@@ -192,8 +191,7 @@ class Session:
         at = self._known(found, model).at[place]
         if not self.specs.edited(state) or found.best is None or at < 0:
             return ""
-        row = found.best.of_model(model).iloc[at]
-        return f"As declared: {row['hits']:,} of {row['n']:,} {'points' if row['method'] == 'exact' else 'draws'} (ρ {rho_shown(row['rho'])})."
+        return f"As declared: {counted({str(k): v for k, v in found.best.of_model(model).iloc[at].items()})}."
 
     def points(self, state: State, record: dict[str, Any]) -> dict[str, Any]:
         """Return some points of a person: of one cell of their table, if one is named."""
