@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.cases import Case, Reached, cases_of
+from budge.audit.cases import Case, Reached, cases_of, chosen
 from budge.audit.recourse import in_full
 from budge.audit.result import Audit
 from budge.audit.summary import HOW, between
 from budge.constraints import OneHot, Ordinal, Thermometer
 from budge.interaction import InteractionModel
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
-from budge.report.outputs import Scores, chart, scores_of
+from budge.report.outputs import Scores, chart, numbers_behind
 from budge.report.people import number, steps
 from budge.report.words import percent
 from budge.wording import Wording, amount, shown
 
-__all__ = ["RULE", "Arranged", "Words", "arranged", "axes_in", "cases", "rho_shown"]
+__all__ = ["Arranged", "Words", "arranged", "axes_in", "cases", "rho_shown", "rule"]
 
 MOST_LEVELS = 4  # merged levels that are named one by one
 
 _BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": "", "key": ""}
-RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
 
 
 def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im: InteractionModel | None = None) -> list[dict[str, Any]]:
@@ -37,11 +36,19 @@ def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im
     return [_case(audit, model, case, im, moved, nouns) for case in cases_of(audit, model, im)]
 
 
+def rule(audit: Audit, model: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rule by which the cases of a model were chosen; in a saved run, who stands among them tells which one it was."""
+    usual = chosen(audit.rows[model].counts, audit.claims(model)).values()
+    first = "with the most points" if all(case["at"] in usual for case in found) else "whose best output is closest to the target"
+    return f"without a way (or without a hit), the person {first}; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
+
+
 def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
     row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()), nouns)
     plan = [(nouns.feature(f), nouns.level(f, a) or in_full(a), nouns.level(f, b) or in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
-        "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]), "say": _said(row),
+        "kind": case.kind, "at": case.at, "label": shown(audit.rows[model].index[case.at]), "model": model,
+        "prediction": shown(row["prediction"]), "say": _said(row),
         "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": moves,
         "changed": [str(f) for f, _, _ in moved.get(case.at, ())], "proof": _proof(row), "table": None, "caption": "", "needed": "",
         "chart": None, "best": "", "close": False,
@@ -63,11 +70,11 @@ def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, mov
 
 def _scores(audit: Audit, model: str, at: int, points: Reached) -> Scores | None:
     """Return the numbers behind a model's answers about points; None where it is not at hand or answers labels alone."""
-    if points.asked is None or audit.context is None:
+    numbers = numbers_behind(audit, model)
+    if points.asked is None or numbers is None:
         return None
     chunk, found = points.asked
-    before, predictor = audit.rows[model].prediction[at], audit.context.predictors[model]
-    made = scores_of(predictor, audit.design.target, chunk.rows, found.outputs, found.hit, found.good, before)
+    made = numbers.of(chunk.rows, found, audit.rows[model].prediction[at])
     return None if made is None or np.isnan(made.values).all() else made
 
 
