@@ -84,11 +84,23 @@ def test_the_person_without_a_way_is_the_one_whose_best_output_is_closest(way: s
     assert rule(run, "model", cases(run, "model", {}, Wording(), audit.context.im)) == rule(audit, "model", others)  # type: ignore[union-attr]
 
 
+def test_of_many_people_those_with_the_most_points_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "MOST_CLOSE", 150)
+    audit = budge.audit(Model(), PEOPLE, LISTED, target=1)
+    none = audit.table[audit.table["extreme"] == "none"].sort_values("n", ascending=False, kind="stable")
+    few = none[none["n"].cumsum() <= 150]
+    assert 1 < len(few) < len(none)
+    best = pd.Series({who: chance(points_of(audit, who).rows).max() for who in few.index})
+    found = cases(audit, "model", {}, Wording())
+    assert found[0]["label"] == best.idxmax()
+    assert f"closest to the target, of {len(few)} who were compared;" in rule(audit, "model", found)
+
+
 @pytest.mark.parametrize("why", ["too many points", "no numbers", "another cut"])
 def test_where_outputs_cannot_be_compared_it_is_the_person_with_the_most_points(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = {"too many points": Model(), "no numbers": Model().predict, "another cut": Model(0.3)}[why]
     if why == "too many points":
-        monkeypatch.setattr(outputs, "MOST_CLOSE", 100)
+        monkeypatch.setattr(outputs, "MOST_CLOSE", 1)
     audit = budge.audit(model, PEOPLE, LISTED, target=1)
     at = np.flatnonzero(audit.table["extreme"] == "none")
     assert nearest(audit, "model", at) is None
@@ -116,3 +128,17 @@ def test_numbers_that_do_not_decide_the_labels_are_not_shown() -> None:
     plain = cases(budge.audit(Model(), PEOPLE, LISTED, target=1), "model", {}, Wording())[0]
     assert plain["best"].endswith("the target needs more than 0.500.")
     assert plain["chart"] is not None
+
+
+@pytest.mark.parametrize("cut", [0.5, 100.0, 10_000.0, -0.5])
+def test_an_output_never_reads_as_a_cut_that_it_does_not_reach(cut: float) -> None:
+    for near in (1e-5, 1e-4, 1e-3, 0.1):
+        value = cut - near * abs(cut)
+        for told in (outputs.Scores(np.array([value]), cut).text(value, large) for large in (10, 1000)):
+            assert float(told.replace(",", "").replace("−", "-")) < cut
+    grid = InteractionModel([Feature("a", "integer", bounds=(0, 1)), Feature("b", "integer", bounds=(0, 1))])
+    found = as_predictor(lambda t: 0.4 + 0.0997 * t["a"].to_numpy() - 0.1 * t["b"].to_numpy(), output="score")
+    audit = budge.audit(found, pd.DataFrame({"a": [0], "b": [0]}), grid, target=targets.interval(low=0.5))
+    texts = [cell["text"] for line in cases(audit, "model", {}, Wording())[0]["table"] for cell in line if cell["key"]]
+    assert "0.4997" in texts
+    assert "0.500" not in texts

@@ -128,13 +128,14 @@ def cases_of(audit: Audit, model: str, im: InteractionModel | None) -> list[Case
 
 def _chosen(audit: Audit, model: str) -> dict[str, int]:
     """Return the rows of a report: without a way the person who comes closest to the target, or who came closest when the run was saved."""
-    from budge.report.outputs import nearest
+    from budge.report.outputs import compared, nearest
 
     def closest(stuck: IntArray) -> int | None:
         if audit.context is None:
             return next((at for at in audit.cases.get(model, ()) if at in stuck), None)
+        stuck = compared(audit, model, stuck)
         made = nearest(audit, model, stuck)
-        return None if made is None else int(stuck[np.argmin(made.values if made.lower else -made.values)])
+        return None if made is None else int(stuck[np.argmax(made.sign * made.values)])
 
     return chosen(audit.rows[model].counts, audit.claims(model), closest)
 

@@ -143,5 +143,5 @@ def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float]
     found = nearest(audit, some.model, np.array([audit._at(label, some.model) for label in some.rows.index], dtype=np.intp))
     if found is None or found.cut is None:
         return None
-    order = np.argsort(found.values if found.lower else -found.values, kind="stable")[:most]
+    order = np.argsort(-found.sign * found.values, kind="stable")[:most]
     return replace(some, rows=some.rows.iloc[order]), found.values[order].tolist(), found.cut

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import chain
@@ -21,7 +22,7 @@ from budge.models.reading import Reading, same_label
 from budge.report.people import number
 from budge.targets.kinds import Interval, Labels, Relative, Target
 
-__all__ = ["Numbers", "Scores", "chart", "nearest", "numbers_behind", "numbers_of"]
+__all__ = ["Numbers", "Scores", "chart", "compared", "nearest", "numbers_behind", "numbers_of"]
 
 if TYPE_CHECKING:
     from budge.audit.design import Design
@@ -44,6 +45,16 @@ class Scores:
     closed: bool = True  # the cut itself is in the target
     lower: bool = False  # the target lies below the cut
     bounds: tuple[float, float] | None = None
+
+    @property
+    def sign(self) -> float:
+        """One, or minus one where the target lies below the cut: times this, larger outputs are nearer to it."""
+        return -1.0 if self.lower else 1.0
+
+    @property
+    def extreme(self) -> str:
+        """Which outputs are nearest to the target."""
+        return "lowest" if self.lower else "highest"
 
     @property
     def best(self) -> float:
@@ -72,12 +83,12 @@ class Scores:
         word = ("at most" if self.closed else "less than") if self.lower else ("at least" if self.closed else "more than")
         return f"{word} {f'{self.cut:.3f}' if self.bounds == (0, 1) else number(self.cut)}"
 
-    def text(self, value: float) -> str:
-        """Return an output as text, with digits enough to tell it from a cut that it does not reach."""
-        for digits in (3, 4, 6, 9):
-            told = f"{value:.{digits}f}" if abs(value) < 1000 else number(value)
-            if self.cut is None or value == self.cut or told != f"{self.cut:.{digits}f}":
-                return told.replace("-", "−")
+    def text(self, value: float, large: float = 1000) -> str:
+        """Return an output as text, from `large` on in three figures, with digits enough to tell it from a cut that it does not reach."""
+        ways: list[Callable[[float], str]] = [number] if abs(value) >= large else []
+        for way in (*ways, *(f"{{:,.{digits}f}}".format for digits in (3, 4, 6, 9))):
+            if self.cut is None or value == self.cut or way(value) != way(self.cut):
+                return way(value).replace("-", "−")
         return repr(value)
 
 
@@ -156,15 +167,25 @@ def numbers_behind(audit: Audit, model: str) -> Numbers | None:
     return found
 
 
+def compared(audit: Audit, model: str, at: IntArray) -> IntArray:
+    """Return as many of these rows as have `MOST_CLOSE` points in all, those with the most points first."""
+    at = at[np.argsort(-audit.rows[model].counts.n[at], kind="stable")]
+    return np.asarray(at[np.cumsum(_points(audit, model, at)) <= MOST_CLOSE])
+
+
+def _points(audit: Audit, model: str, at: IntArray) -> IntArray:
+    """Return how many points of each of these rows are compared: as many as `points_of` gives, of draws no more than a case shows."""
+    counts = audit.rows[model].counts
+    many = np.where(counts.words("proof")[at] == "counted", audit.design.draws, counts.n[at])
+    return np.asarray(np.where(counts.is_law("exact")[at], many, np.minimum(many, MOST_POINTS)), dtype=np.intp)
+
+
 def nearest(audit: Audit, model: str, at: IntArray) -> Scores | None:
     """Return the output nearest to the target among the points of each of these rows, none of which attains it.
 
     None where these cannot be compared: no model at hand or no score behind its answers, nothing to list or draw, or more than `MOST_CLOSE` points in all.
     """
-    context, rows = audit.context, audit.rows[model]
-    drawn, counted = ~rows.counts.is_law("exact")[at], rows.counts.words("proof")[at] == "counted"
-    many = np.where(counted, audit.design.draws, rows.counts.n[at])  # as many as `points_of` gives
-    many[drawn] = np.minimum(many[drawn], MOST_POINTS)
+    context, rows, many = audit.context, audit.rows[model], _points(audit, model, at)
     if not len(at) or not 0 < many.min() <= many.sum() <= MOST_CLOSE:
         return None
     numbers = numbers_behind(audit, model)
@@ -172,13 +193,13 @@ def nearest(audit: Audit, model: str, at: IntArray) -> Scores | None:
         return None
     key = (model, at.tobytes())
     if key not in context.known:
-        context.known[key] = _nearest(numbers, context.source, rows.place[at], many, drawn, audit.design)
+        context.known[key] = _nearest(numbers, context.source, rows.place[at], many, ~rows.counts.is_law("exact")[at], audit.design)
     found: Scores | None = context.known[key]
     return found
 
 
 def _nearest(numbers: Numbers, source: Source, places: IntArray, many: IntArray, drawn: BoolArray, design: Design) -> Scores | None:
-    best, sign = np.full(len(source), np.nan), -1.0 if numbers.at(np.zeros(0))[0].lower else 1.0
+    best, sign = np.full(len(source), np.nan), numbers.at(np.zeros(0))[0].sign
     try:
         for chunk in chain(source.exact(places[~drawn]), source.draws(places[drawn], many[drawn], design)):
             own = np.fmax.reduceat(sign * numbers.values(chunk.rows), chunk.starts)

@@ -121,10 +121,8 @@ class Person:
         share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
         exact = bool(self.audit.rows[model].counts.is_law("exact")[0])
         points = Reached(tuple(self.im.features), self.values, self.start, answers.hit, share, len(answers.hit), exact)
-        outputs = None if scores is None or scores.cut is None else scores.whole
         least = plan.values[0] if plan.optimal and len(plan.values) else None
-        lowest = scores is not None and scores.lower
-        return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), outputs=outputs, lowest=lowest, most=MOST_CELLS)
+        return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), scores=scores, most=MOST_CELLS)
 
     # -- records ----------------------------------------------------------------------------------------------------------
 
