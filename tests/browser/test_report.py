@@ -231,6 +231,20 @@ def test_captions_are_read_without_scrolling_and_everybody_stays_short(open_page
         assert page.evaluate("document.querySelector('.tall').scrollHeight - document.querySelector('.tall').clientHeight") <= 1
 
 
+def test_everybody_and_drawn_groups_are_seen_without_scrolling_sideways(open_page: Any, tmp_path: Path) -> None:
+    """A phone shows person, responsiveness, verdict and witness; a drawn group's last column is in sight on a screen."""
+    path = audited(method="sample", groups="home").to_html(tmp_path / "drawn.html", why=False)
+    for width, media, seen in ((1280, "screen", 8), (390, "screen", 4), (390, "print", 8)):
+        with open_page(path.as_uri(), viewport={"width": width, "height": 900}) as page:
+            page.emulate_media(media=media)
+            shown = page.evaluate("[...document.querySelectorAll('#everybody thead th')].filter((e) => e.checkVisibility()).map((e) => e.textContent.trim())")
+            assert len(shown) == seen
+            assert {"Person", "ρ", "Verdict", "Nearest witness"} <= set(shown)
+            wide = "(which) => { const box = document.querySelector(which); return box.scrollWidth - box.clientWidth; }"
+            assert media == "print" or page.evaluate(f"({wide})('.tall')") <= 30
+            assert width == 390 or page.evaluate(f"({wide})('#who .scroll')") <= 0
+
+
 def test_figures_of_cases_are_open_and_each_medium_has_its_own_strip(whole: Path, open_page: Any) -> None:
     for width, shown in ((1280, "screen"), (390, "phone")):
         with open_page(whole.as_uri(), viewport={"width": width, "height": 900}) as page:

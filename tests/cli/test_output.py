@@ -86,7 +86,7 @@ def test_columns_go_by_importance_and_only_the_last_is_wrapped() -> None:
 
 def test_numbers_have_one_style() -> None:
     assert [cell(v) for v in (30000, -2, 0.123456, float("nan"), None, True)] == ["30,000", "−2", "0.123", "–", "–", "yes"]
-    assert [figure(v) for v in (0.5, -0.0625, 0.0, float("nan"))] == ["0.500", "−0.062", "0.000", "–"]
+    assert [figure(v) for v in (0.5, -0.0625, 0.0, float("nan"))] == ["0.500", "−0.063", "0.000", "–"]
     assert bars([("none", 0, "0.0 %"), ("some", 1, "0.1 %"), ("more", 1000, "99.9 %")], 60)[1][1] == "█"
     assert bars([("none", 0, "0.0 %"), ("more", 1000, "99.9 %")], 60)[0][1] == ""
 

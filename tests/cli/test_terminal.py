@@ -108,9 +108,14 @@ def test_errors_are_red_on_a_terminal_only() -> None:
     code, text = on_terminal("check", "nowhere.yaml")
     assert code == 3
     assert text.startswith(f"{ESCAPE}1;31mbudge:{ESCAPE}0m ")
+    code, text = on_terminal("recourse", "--nobody", env={"COLUMNS": "40", "NO_COLOR": "1"})
+    assert code == 2
+    assert [len(line) <= 40 for line in text.splitlines()] == [True] * len(text.splitlines())
+    assert " ".join(text.split()).endswith("see budge recourse --help")  # no word is broken
     done = off_terminal("check", "nowhere.yaml")
     assert done.returncode == 3
     assert done.stderr.startswith("budge: ")
+    assert done.stderr.count("\n") == 1
     assert "\x1b" not in done.stderr
 
 

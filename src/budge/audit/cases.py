@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Case", "Kept", "Reached", "as_given", "cases_of", "chosen", "kept_cases", "reached", "read_cases"]
 
 FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 MOST_POINTS = 2000  # of one person
 _COUNTED = ("exact", "sample", "sequential", "weighted")  # laws whose hits are hits among the points themselves
@@ -90,8 +91,11 @@ def as_given(feature: Feature, value: float) -> Any:
     return int(value) if feature.discrete and not np.isnan(value) else float(value)
 
 
-def chosen(counts: Counts, claims: Claims) -> dict[str, int]:
-    """Return rows by kind, from no way to almost every way; nobody twice."""
+def chosen(counts: Counts, claims: Claims, closest: Callable[[IntArray], int | None] = lambda _: None) -> dict[str, int]:
+    """Return rows by kind, from no way to almost every way; nobody twice.
+
+    Of those without a way it is the one that `closest` returns, if any, otherwise the one with the most points.
+    """
     judged, rho = ~counts.is_law("none"), claims.rho
     none = np.flatnonzero(judged & (claims.extreme == "none"))
     missed = np.flatnonzero(judged & (claims.extreme == "") & ~counts.way & (rho == 0))
@@ -99,10 +103,10 @@ def chosen(counts: Counts, claims: Claims) -> dict[str, int]:
     inner = inner[np.argsort(rho[inner], kind="stable")]
     every = np.flatnonzero(judged & (rho == 1))
     found: dict[str, int] = {}
-    if len(none):
-        found["No way at all"] = int(none[np.argmax(counts.n[none])])
-    elif len(missed):
-        found["No hit among the draws"] = int(missed[np.argmax(counts.n[missed])])
+    stuck = none if len(none) else missed
+    if len(stuck):
+        one = closest(stuck)
+        found["No way at all" if len(none) else "No hit among the draws"] = int(stuck[np.argmax(counts.n[stuck])]) if one is None else one
     places = {"The narrowest way": 0, "In the middle": len(inner) // 2, "The widest way": -1}
     if len(inner) < 3:
         places = {} if not len(inner) else {"Some way": 0} if len(inner) == 1 else {"The narrowest way": 0, "The widest way": -1}
@@ -115,11 +119,25 @@ def chosen(counts: Counts, claims: Claims) -> dict[str, int]:
 
 def cases_of(audit: Audit, model: str, im: InteractionModel | None) -> list[Case]:
     """Return the chosen people of one model: with their points where model and people are at hand, else as they were saved."""
-    rows = chosen(audit.rows[model].counts, audit.claims(model))
+    rows = _chosen(audit, model)
     if audit.context is None:
         kept = audit.cases.get(model, {})
         return [_unpacked(audit, model, kind, at, kept.get(at), im) for kind, at in rows.items()]
     return [_asked(audit, model, kind, at) for kind, at in rows.items()]
+
+
+def _chosen(audit: Audit, model: str) -> dict[str, int]:
+    """Return the rows of a report: without a way the person who comes closest to the target, or who came closest when the run was saved."""
+    from budge.report.outputs import compared, nearest
+
+    def closest(stuck: IntArray) -> int | None:
+        if audit.context is None:
+            return next((at for at in audit.cases.get(model, ()) if at in stuck), None)
+        stuck = compared(audit, model, stuck)
+        made = nearest(audit, model, stuck)
+        return None if made is None else int(stuck[np.argmax(made.sign * made.values)])
+
+    return chosen(audit.rows[model].counts, audit.claims(model), closest)
 
 
 def _asked(audit: Audit, model: str, kind: str, at: int, *, listed_only: bool = False) -> Case:
@@ -188,7 +206,7 @@ def kept_cases(audit: Audit, model: str) -> dict[int, Kept]:
     if audit.context is None:
         return dict(audit.cases.get(model, {}))
     counts, found = audit.rows[model].counts, {}
-    for kind, at in chosen(counts, audit.claims(model)).items():
+    for kind, at in _chosen(audit, model).items():
         case = _asked(audit, model, kind, at, listed_only=True)
         if case.points is not None and counts.is_law(*_COUNTED)[at]:
             found[at] = _packed(case, case.points)

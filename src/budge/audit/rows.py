@@ -29,6 +29,7 @@ class Context:
     im: Any
     source: Source
     settlers: dict[str, Any] = field(default_factory=dict, compare=False)  # what proves about each model, made when it is first needed
+    known: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)  # numbers behind the answers, made when they are first needed
 
 
 @dataclass(frozen=True, eq=False)

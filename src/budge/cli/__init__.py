@@ -168,8 +168,6 @@ def _refuse(kind: str, problems: Sequence[Problem], *, as_json: bool, text: str 
     if as_json:
         echo_json({"error": kind, "problems": [problem.to_dict() for problem in problems]})
         return
-    from budge.cli.terminal import in_colour, say
+    from budge.cli.terminal import say
 
-    head = "\x1b[1;31mbudge:\x1b[0m" if in_colour(sys.stderr) else "budge:"
-    typer.echo(f"{head} ", err=True, nl=False)
-    say(text or "; ".join(map(str, problems)), err=True)
+    say(f"budge: {text or '; '.join(map(str, problems))}", err=True, red="budge:")

@@ -15,7 +15,7 @@ from budge.cli.people import Chosen, chosen, closest, listed, moves, short_of
 from budge.cli.terminal import head, say, show_bars, show_columns
 from budge.report.answer import MORE, Told, category_words, told_of, undecided_by_draws
 from budge.report.figures.strip import CATEGORIES
-from budge.report.people import at_most
+from budge.report.people import at_most, decimals
 from budge.report.who import shares_of
 from budge.report.words import percent
 from budge.wording import Wording
@@ -165,7 +165,7 @@ def _show_some(some: Chosen, by: str, nouns: Wording) -> None:
     rows, design = some.rows, some.audit.design
     drawn = bool(rows["method"].isin(DRAWN).all())
     at_hand = some.audit.context is not None or getattr(some.audit, "work", None) is not None or bool(some.audit.moved)
-    rho = Column("ρ", [figure(v) for v in rows["rho"]], right=True)
+    rho = Column("ρ", [decimals(v) for v in rows["rho"]], right=True)
     hits = Column("hits", [f"{h:,}" for h in rows["hits"]], right=True, spare=3)
     points = Column("draws" if drawn else "points", [f"{n:,}" for n in rows["n"]], right=True, spare=3)
     more = [rho, hits, points]

@@ -72,10 +72,10 @@ def _pieces(word: str, room: int) -> list[str]:
 
 
 def figure(value: float, digits: int = 3) -> str:
-    """Return a number for a column: fixed decimals, thousands apart, a minus that is one."""
+    """Return a number for a column: fixed decimals, a half rounded up as in reports, thousands apart, a minus that is one."""
     if value != value:
         return "–"
-    text = f"{abs(value):,.{digits}f}"
+    text = f"{abs(value) * (1 + 1e-12):,.{digits}f}"
     return f"{MINUS}{text}" if value < 0 and float(text.replace(",", "")) else text
 
 

@@ -10,20 +10,16 @@ import numpy as np
 import pandas as pd
 
 from budge.audit.result import HAS_IT, Audit
-from budge.audit.sources import TableSource
 from budge.audit.streamed import StreamedAudit
 from budge.cli.layout import Column, cell, figure
 from budge.errors import BudgeError
 from budge.interaction import InteractionModel
-from budge.models import Predictor
-from budge.models.predictor import Adapted
+from budge.report.outputs import nearest
 from budge.report.people import number
-from budge.targets import Interval, Labels, Target
 from budge.wording import Wording, shown
 
 __all__ = ["Chosen", "chosen", "closest", "listed", "moves", "short_of", "told_moves", "value_shown"]
 
-MOST_CLOSE = 100_000  # points that are asked about again to tell who is closest to the target
 Pick = Callable[[pd.DataFrame], "pd.Series[Any]"]
 
 
@@ -136,65 +132,16 @@ def value_shown(value: Any) -> str:
     return cell(value)
 
 
-@dataclass(frozen=True)
-class _Scores:
-    """The scores behind a target: how they are read, whether more is nearer, and where the target begins."""
-
-    predictor: Predictor
-    rising: bool
-    cut: float
-    sure: bool = True  # False: whether the target begins at this cut has to be seen from answers
-
-
-def _scores(predictor: Predictor, target: Target) -> _Scores | None:
-    """Return the scores in which a distance from the target can be told; None where there are none."""
-    if isinstance(target, Interval) and predictor.output == "score" and np.isfinite([target.low, target.high]).sum() == 1:
-        rising = bool(np.isfinite(target.low))
-        return _Scores(predictor, rising, float(target.low if rising else target.high))
-    if not isinstance(target, Labels) or not isinstance(predictor, Adapted) or predictor.classes is None or len(predictor.classes) != 2:
-        return None
-    reading, wanted = predictor.reading, [k for k, c in enumerate(predictor.classes) if bool(target.hits(np.array([c], dtype=object))[0])]
-    if reading.output != "label" or "probability" not in (reading.ask, *predictor.engine.asks) or reading.ask == "score" or len(wanted) != 1:
-        return None
-    scored = replace(predictor, reading=replace(reading, output="score", ask="probability", column=wanted[0], threshold=None))
-    cut = 0.5 if reading.threshold is None else reading.threshold if wanted[0] == reading.column else 1 - reading.threshold
-    return _Scores(scored, True, cut, sure=reading.ask == "probability")
-
-
-def _agree(scores: _Scores, people: pd.DataFrame, labels: Any, target: Target) -> bool:
-    """Return whether labels that a model gives by itself are those of its scores at the cut: only then scores tell how far the target is."""
-    outputs = np.asarray(scores.predictor.predict(people), dtype=float)
-    apart = np.abs(outputs - scores.cut) > 1e-9
-    return bool((np.asarray(target.hits(labels), dtype=bool) == (outputs > scores.cut))[apart].all())
-
-
 def closest(some: Chosen, *, most: int = 5) -> tuple[Chosen, list[float], float] | None:
     """Return those whose best output comes closest to the target, these outputs and where the target begins; None where outputs are no scores.
 
     The points of all of them are asked about once more, unless there would be too many.
     """
     audit = some.audit
-    if audit.context is None or not isinstance(audit.context.source, TableSource) or isinstance(audit, StreamedAudit):
+    if isinstance(audit, StreamedAudit) or some.more or not (some.rows["method"] == "exact").all():
         return None
-    scores = _scores(audit.context.predictors[some.model], audit.design.target)
-    if scores is None or some.more or int(some.rows["n"].sum()) > MOST_CLOSE or not (some.rows["method"] == "exact").all():
+    found = nearest(audit, some.model, np.array([audit._at(label, some.model) for label in some.rows.index], dtype=np.intp))
+    if found is None or found.cut is None:
         return None
-    rows, source = audit.rows[some.model], audit.context.source
-    at = np.array([audit._at(label, some.model) for label in some.rows.index], dtype=np.intp)
-    best = np.full(len(source), -np.inf if scores.rising else np.inf)
-    try:
-        some_rows = np.arange(len(rows.place))[:MOST_CLOSE]
-        if not scores.sure and not _agree(scores, source.frame.iloc[rows.place[some_rows]], rows.prediction[some_rows], audit.design.target):
-            return None
-        for chunk in source.exact(rows.place[at]):
-            outputs = np.asarray(scores.predictor.predict(chunk.rows), dtype=float)
-            reduce = np.maximum if scores.rising else np.minimum
-            best[chunk.people] = reduce.reduceat(outputs, chunk.starts)
-    except BudgeError:
-        return None
-    own = best[rows.place[at]]
-    if not scores.sure and (own > scores.cut).any():  # a point beyond the cut that does not attain the target
-        return None
-    order = np.argsort(-own if scores.rising else own, kind="stable")[:most]
-    return replace(some, rows=some.rows.iloc[order]), own[order].tolist(), scores.cut
-
+    order = np.argsort(-found.sign * found.values, kind="stable")[:most]
+    return replace(some, rows=some.rows.iloc[order]), found.values[order].tolist(), found.cut

@@ -36,14 +36,17 @@ def _painted(text: str, style: str) -> str:
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if text and style and in_colour(sys.stdout) else text
 
 
-def say(text: object = "", *, err: bool = False, nl: bool = True, whole: bool = False, style: str = "") -> None:
-    """Print a text, wrapped between words unless it is to stay `whole`; control characters in it are shown, not obeyed."""
+def say(text: object = "", *, err: bool = False, nl: bool = True, whole: bool = False, style: str = "", red: str = "") -> None:
+    """Print a text, wrapped between words unless it is to stay `whole`; control characters in it are shown, not obeyed.
+
+    What goes to standard error is wrapped on a terminal alone: elsewhere a message is one line. `red` is how an error begins.
+    """
     plain = printable(str(text))
-    if err or whole or not nl:
-        typer.echo(plain, err=err, nl=nl)
-        return
-    for line in wrap(plain, columns()):
-        typer.echo(_painted(line, style))
+    lines = [plain] if whole or not nl or (err and not sys.stderr.isatty()) else wrap(plain, columns())
+    if red and in_colour(sys.stderr):
+        lines[0] = f"\x1b[1;31m{red}\x1b[0m{lines[0].removeprefix(red)}"
+    for line in lines:
+        typer.echo(line if err else _painted(line, style), err=err, nl=nl)
 
 
 def say_command(text: str) -> None:

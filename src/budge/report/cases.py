@@ -10,24 +10,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.audit.cases import Case, Reached, cases_of
+from budge.audit.cases import Case, Reached, cases_of, chosen
 from budge.audit.recourse import in_full
 from budge.audit.result import Audit
 from budge.audit.summary import HOW, between
 from budge.constraints import OneHot, Ordinal, Thermometer
 from budge.interaction import InteractionModel
 from budge.report.mosaic import MOST_CELLS, Axis, Mosaic, axes_of, mosaic
-from budge.report.outputs import Scores, chart, scores_of
+from budge.report.outputs import Scores, chart, compared, numbers_behind
 from budge.report.people import at_most, number, steps
 from budge.report.words import percent
 from budge.wording import Wording, amount, shown
 
-__all__ = ["RULE", "Arranged", "Words", "arranged", "axes_in", "cases", "rho_shown"]
+__all__ = ["Arranged", "Words", "arranged", "axes_in", "cases", "rho_shown", "rule"]
 
 MOST_LEVELS = 4  # merged levels that are named one by one
 
 _BLANK = {"cls": "", "scope": "", "across": 1, "down": 1, "title": "", "small": "", "key": ""}
-RULE = "without a way (or without a hit), the person with the most points; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
 
 
 def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im: InteractionModel | None = None) -> list[dict[str, Any]]:
@@ -37,12 +36,23 @@ def cases(audit: Audit, model: str, moved: Mapping[int, Any], nouns: Wording, im
     return [_case(audit, model, case, im, moved, nouns) for case in cases_of(audit, model, im)]
 
 
+def rule(audit: Audit, model: str, found: Sequence[Mapping[str, Any]]) -> str:
+    """Return the rule by which the cases of a model were chosen; in a saved run, who stands among them tells which one it was."""
+    stuck: list[Any] = []
+    usual = chosen(audit.rows[model].counts, audit.claims(model), stuck.append).values()
+    first = "with the most points"
+    if not all(case["at"] in usual for case in found):
+        many = len(compared(audit, model, stuck[0]))
+        first = "whose best output is closest to the target" + (f", of {many:,} who were compared" if many < len(stuck[0]) else "")
+    return f"without a way (or without a hit), the person {first}; the lowest ρ between 0 and 1, the median, the highest; ρ = 1 if there is room."
+
+
 def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, moved: Mapping[int, Any], nouns: Wording) -> dict[str, Any]:
     row, moves = {str(k): v for k, v in audit.of_model(model).iloc[case.at].items()}, steps(moved.get(case.at, ()), nouns)
     plan = [(nouns.feature(f), nouns.level(f, a) or in_full(a), nouns.level(f, b) or in_full(b)) for f, a, b in case.moves()]
     view: dict[str, Any] = {
-        "kind": case.kind, "label": shown(audit.rows[model].index[case.at]), "model": model, "prediction": shown(row["prediction"]),
-        "say": _said(row, audit.design.alpha),
+        "kind": case.kind, "at": case.at, "label": shown(audit.rows[model].index[case.at]), "model": model,
+        "prediction": shown(row["prediction"]), "say": _said(row, audit.design.alpha),
         "plan": {"moves": plan, "how": HOW[case.method] + _left_out(im)} if plan else None, "moves": moves,
         "changed": [str(f) for f, _, _ in moved.get(case.at, ())], "proof": _proof(row), "table": None, "caption": "", "needed": "",
         "chart": None, "best": "", "close": False,
@@ -53,22 +63,21 @@ def _case(audit: Audit, model: str, case: Case, im: InteractionModel | None, mov
     scores = _scores(audit, model, case.at, points)
     if scores is not None:
         view |= {"chart": _chart(scores, points, nouns), "best": "" if points.hit.any() else _best(scores, points, nouns)}
-    outputs, lowest = (None, False) if scores is None or scores.cut is None else (scores.whole, scores.lower)
-    made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]), outputs=outputs, lowest=lowest)
+    made = arranged(points, im, nouns, case.least, unanswered=bool(row["unresolved"]), scores=scores)
     if made is None:
         return view
     marks = {tag for line in made.table or () for cell in line for tag in ("now", "least") if tag in cell["cls"].split()}
     told = {"table": made.table, "caption": made.caption, "needed": made.needed, "now": "now" in marks, "least": "least" in marks}
-    return view | told | {"close": outputs is not None and not 0 < points.hit.sum() < len(points.hit)}
+    return view | told | {"close": made.close}
 
 
 def _scores(audit: Audit, model: str, at: int, points: Reached) -> Scores | None:
     """Return the numbers behind a model's answers about points; None where it is not at hand or answers labels alone."""
-    if points.asked is None or audit.context is None:
+    numbers = numbers_behind(audit, model)
+    if points.asked is None or numbers is None:
         return None
     chunk, found = points.asked
-    before, predictor = audit.rows[model].prediction[at], audit.context.predictors[model]
-    made = scores_of(predictor, audit.design.target, chunk.rows, found.outputs, found.hit, found.good, before)
+    made = numbers.of(chunk.rows, found, audit.rows[model].prediction[at])
     return None if made is None or np.isnan(made.values).all() else made
 
 
@@ -107,33 +116,32 @@ class Arranged:
     caption: str
     needed: str
     cell: list[str]
+    close: bool  # cells hold outputs in the place of hits
 
 
 def arranged(
     points: Reached, im: InteractionModel, nouns: Wording, least: npt.NDArray[np.float64] | None = None, *, unanswered: bool,
-    outputs: npt.NDArray[np.float64] | None = None, lowest: bool = False, most: int = MOST_CELLS,
+    scores: Scores | None = None, most: int = MOST_CELLS,
 ) -> Arranged | None:  # fmt: skip
     """Return the table of what decides; None where nothing moves.
 
-    `least` is the least change, if one is known. `outputs` are shown in the place of hits where no point or every point attains the target; `lowest`: the
-    lower ones are nearer to it.
+    `least` is the least change, if one is known. `scores` are shown in the place of hits where no point or every point attains the target.
     """
     listed = points.exact and points.points == len(points.hit)
     known = listed and not unanswered
     axes = axes_in(points.values, points.start, im, listed=listed)
     if not axes:
         return None
-    sign = -1.0 if lowest else 1.0
-    close = None if outputs is None or not (points.hit.all() or not points.hit.any()) else sign * outputs
+    best = scores if scores is not None and scores.cut is not None and scores.whole is not None and len(np.unique(points.hit)) == 1 else None
+    close = None if best is None else best.sign * best.values
     made = mosaic(axes, points.hit, points.weights, least, listed=known, outputs=close, most=most)
     words, kind = Words(points, axes, nouns, im), "points" if points.exact else "draws"
-    best = None if close is None else ("lowest" if lowest else "highest", sign)
     table = _table(made, words, kind, weighted=points.weights.min() != points.weights.max(), best=best) if made.columns or made.rows else None
     order = (*made.rows, *made.columns)
     keys = np.stack([axes[k].merged(made.groups[k]) for k in order], axis=1).tolist() if order else [[]] * len(points.hit)
     return Arranged(
         table, _caption(made, words, points, kind, listed=listed, unanswered=unanswered, best=best), _needed(points, axes, words) if known else "",
-        ["-".join(map(str, key)) for key in keys],
+        ["-".join(map(str, key)) for key in keys], best is not None,
     )  # fmt: skip
 
 
@@ -249,7 +257,7 @@ def _needed(points: Reached, axes: Sequence[Axis], words: Words) -> str:
     return f"Every point that attains the target has {' and '.join(found)}." if found else ""
 
 
-def _table(made: Mosaic, words: Words, kind: str, *, weighted: bool, best: tuple[str, float] | None) -> list[list[dict[str, Any]]]:
+def _table(made: Mosaic, words: Words, kind: str, *, weighted: bool, best: Scores | None) -> list[list[dict[str, Any]]]:
     """Return the rows of the table: heads of columns, then heads of rows and cells."""
     across, down = made.across, made.down
     lines: list[list[dict[str, Any]]] = []
@@ -275,7 +283,7 @@ def _table(made: Mosaic, words: Words, kind: str, *, weighted: bool, best: tuple
     return [[{**_BLANK, **cell} for cell in line] for line in lines]
 
 
-def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best: tuple[str, float] | None) -> dict[str, Any]:
+def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best: Scores | None) -> dict[str, Any]:
     cell = made.cells.get(key)
     if cell is None:
         return {"tag": "td", "cls": "gone", "text": "–", "title": f"no {what}"}
@@ -287,14 +295,13 @@ def _cell(made: Mosaic, key: tuple[int, ...], what: str, *, weighted: bool, best
     told = f"{percent(cell.hits)} of {cell.points:,} {what}" if weighted else f"{hits:,} of {cell.points:,} {what}"
     told += " attain the target"
     if best is not None:
-        value = best[1] * cell.best
-        text = f"{value:.3f}".replace("-", "−") if abs(value) < 10 else number(value)
-        told += f", {best[0]} output {text}"
+        text = best.text(best.sign * cell.best, large=10)
+        told += f", {best.extreme} output {text}"
     return {"tag": "td", "cls": " ".join([kind, *tags]), "text": text, "small": ", ".join(tags), "title": told, "key": "-".join(map(str, key))}
 
 
 def _caption(
-    made: Mosaic, words: Words, points: Reached, kind: str, *, listed: bool, unanswered: bool, best: tuple[str, float] | None = None
+    made: Mosaic, words: Words, points: Reached, kind: str, *, listed: bool, unanswered: bool, best: Scores | None = None
 ) -> str:
     """Return what the numbers are, and what is not shown; that something changes nothing only where every point is listed and has an answer."""
     known = listed and not unanswered
@@ -306,7 +313,7 @@ def _caption(
     mixed = any(0 < cell.hits < 1 for cell in made.cells.values())
     differ = "; where they differ, their share by weight" if points.weights.min() != points.weights.max() else ", of all in the cell where they differ"
     told = f"Number: {kind} in the cell that attain the target{differ if mixed else ''}."
-    told = told if best is None else f"Number: the {best[0]} output in the cell."
+    told = told if best is None else f"Number: the {best.extreme} output in the cell."
     told += "" if listed or not points.exact else f" {len(points.hit):,} of the {points.points:,} points are in the table, chosen at random."
     told += f" {kind.capitalize()} without an answer are counted as if they did not." if unanswered else ""
     if not known:

@@ -15,7 +15,7 @@ from budge.interaction import InteractionModel
 from budge.models.reading import same_label
 from budge.report import figures, words
 from budge.report.answer import answer, marks_of, undecided_by_draws
-from budge.report.cases import RULE, cases
+from budge.report.cases import cases, rule
 from budge.report.compared import compared
 from budge.report.figures.verdicts import claimed
 from budge.report.people import EXTREME_WORDS, breakable, columns_of, decimals, joined, number, steps
@@ -61,7 +61,7 @@ def contents(
         "groups": groups,
         "why": reasons,
         "cases": some,
-        "rule": RULE,
+        "rule": rule(audit, main, some),
         "compared": meeting,
         "asked": words.asked(audit),
         "models": [_findings(audit, name, nouns) for name in audit.models],

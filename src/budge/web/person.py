@@ -20,7 +20,7 @@ from budge.errors import BudgeError, InputError, printable
 from budge.interaction import InteractionModel
 from budge.reach.reacher import reacher
 from budge.report.cases import Arranged, arranged, rho_shown
-from budge.report.outputs import Scores, chart, scores_of
+from budge.report.outputs import Scores, chart
 from budge.report.people import at_most, number
 from budge.report.words import percent
 from budge.stats.counts import STATUSES
@@ -96,10 +96,9 @@ class Person:
 
     def scores(self, model: str) -> Scores | None:
         """Return the numbers behind the answers."""
-        own = self.answers(model)
+        own, numbers = self.answers(model), self.question.numbers(model)
         before = self.audit.rows[model].prediction[0]
-        predictor, target = self.question.predictors[model], self.audit.design.target
-        return self.keep("scores", model, lambda: scores_of(predictor, target, self.chunk.rows, own.outputs, own.hit, own.good, before))
+        return self.keep("scores", model, lambda: None if numbers is None else numbers.of(self.chunk.rows, own, before))
 
     def plan(self, model: str) -> Recourse:
         """Return the least change that attains the target."""
@@ -122,10 +121,8 @@ class Person:
         share = weights / weights.sum() if weights.sum() > 0 else np.full(len(weights), 1 / len(weights))
         exact = bool(self.audit.rows[model].counts.is_law("exact")[0])
         points = Reached(tuple(self.im.features), self.values, self.start, answers.hit, share, len(answers.hit), exact)
-        outputs = None if scores is None or scores.cut is None else scores.whole
         least = plan.values[0] if plan.optimal and len(plan.values) else None
-        lowest = scores is not None and scores.lower
-        return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), outputs=outputs, lowest=lowest, most=MOST_CELLS)
+        return arranged(points, self.im, self.nouns, least, unanswered=not answers.good.all(), scores=scores, most=MOST_CELLS)
 
     # -- records ----------------------------------------------------------------------------------------------------------
 

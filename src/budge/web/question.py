@@ -21,6 +21,7 @@ from budge.errors import InputError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.models import Predictor
+from budge.report.outputs import Numbers, numbers_of
 from budge.wording import Wording, check_names
 
 __all__ = ["Question", "asked_words", "from_run", "groups_of", "make_question"]
@@ -46,6 +47,7 @@ class Question:
     wording: Wording = field(default_factory=Wording)
     _designs: dict[float, Design] = field(default_factory=dict, repr=False)
     _settlers: dict[str, Any] = field(default_factory=dict, repr=False)  # what is known of the models' structures
+    _numbers: dict[str, Numbers | None] = field(default_factory=dict, repr=False)
 
     @property
     def live(self) -> bool:
@@ -77,6 +79,12 @@ class Question:
         assert self.frame is not None
         context = Context(self.predictors, self.frame, im, make_source(im, self.frame, "keep"), self._settlers)
         return plans_of(context, model, place, self.design(threshold), k=1, cost=None, seconds=PLAN_SECONDS, polished=False)
+
+    def numbers(self, model: str) -> Numbers | None:
+        """Return how the numbers behind a model's answers are had; None where it answers labels alone."""
+        if model not in self._numbers:
+            self._numbers[model] = numbers_of(self.predictors[model], self.design(self.threshold).target, self.frame)
+        return self._numbers[model]
 
     def audit(self, im: InteractionModel, threshold: float, people: Any) -> Audit:
         """Return `budge.audit` of some people by position, whether they have the target or not."""

@@ -24,7 +24,6 @@ from budge.parts import Part
 from budge.reach.chance import Chance
 from budge.reach.streams import Stream, keys_of
 from budge.report.cases import Words, axes_in
-from budge.report.outputs import scores_of
 from budge.report.people import number
 from budge.web.person import Person, aim
 from budge.wording import shown
@@ -224,7 +223,8 @@ def _answered(person: Person, model: str, point: FloatArray, *, today: bool) -> 
     rows = im.coding.decode(values, person.frame, np.zeros(len(values), dtype=np.intp)) if not today else person.frame
     before = person.audit.rows[model].prediction
     answers = Asker.of(model, question.predictors[model], person.audit.design.target, before)(rows, np.repeat(before[[0]], len(rows)))
-    scores = scores_of(question.predictors[model], person.audit.design.target, rows, answers.outputs, answers.hit, answers.good, before[0])
+    numbers = question.numbers(model)
+    scores = None if numbers is None else numbers.of(rows, answers, before[0])
     if scores is not None and person.scores(model) is None:
         scores = None  # the same numbers contradict other answers about this person
     known = answers.good.any()
