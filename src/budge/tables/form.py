@@ -28,8 +28,8 @@ _CANDIDATES = (",", ";", "\t", "|")
 FIRST_LINE = "; if the first line holds values, not names: header=no"
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces", r"\s+": "white space"}
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
-_DECIMAL = re.compile(r"[+-]?\d+,\d+")
-_ALMOST = re.compile(r"[+-]?[$€£]?\s?\d+([.,'’_\s]\d+)*\s?[%$€£]?")  # with signs of thousands, of money, of a hundredth
+_DECIMAL = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_ALMOST = re.compile(r"[+-]?[$€£]?\s?\d+([.,'’_\s]\d+)*([eE][+-]?\d+|\s?[%$€£])?")  # with signs of thousands, of money, of a hundredth
 _UNDEFINED = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes that stand for no letter in Windows-1252
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # of the order of bytes
 
