@@ -576,3 +576,14 @@ def test_fractions_with_a_decimal_comma_may_have_an_exponent(tmp_path: Path, cap
     place.write_text('rate\n"1,5e-07"\n"2,5"\n')
     assert budge.read_table(place)["rate"].tolist() == ["1,5e-07", "2,5"]
     assert "kept as texts in rate" in caplog.text
+
+
+def test_numbers_with_spaces_between_are_columns_also_in_a_csv_file(tmp_path: Path) -> None:
+    """They were one feature of texts; words with spaces between are one cell there."""
+    place = tmp_path / "people.csv"
+    for sign in (" ", "   "):
+        place.write_text("\n".join(sign.join(row) for row in (["age", "job", "years"], ["30", "clerk", "3.5"], ["41", "nurse", "2"])) + "\n")
+        assert budge.read_table(place)["years"].tolist() == [3.5, 2.0]
+    for text in ("full name\nAnn Lee\nBo Ray\n", "street\nOak 12\nElm 7\n", "street no\nOak 12\nElm 7b\n"):
+        place.write_text(text)
+        assert budge.read_table(place).shape == (2, 1)

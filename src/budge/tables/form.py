@@ -220,9 +220,14 @@ def _separator(seen: str, default: str, whole: bool, loose: bool) -> str:
         fitting = [sign for sign, found in others.items() if len(found[0]) > 1 and sum(len(r) == len(found[0]) for r in found) >= len(found) / 2]
     if fitting:
         return max(fitting, key=lambda sign: len(others[sign][0]))
-    if loose and usual and len(usual[0]) == 1:  # a text of several words in a .csv file is one cell
-        return next((sign for sign in (" ", r"\s+") if _is_even(_records(seen, sign, whole))), default)
+    if usual and len(usual[0]) == 1:  # a text of several words in a .csv file is one cell, unless they are numbers at the same place
+        spaced = ((sign, _records(seen, sign, whole)) for sign in (" ", r"\s+"))
+        return next((sign for sign, found in spaced if _is_even(found) and all(found[0]) and (loose or _has_numbers(found[1:]))), default)
     return default
+
+
+def _has_numbers(records: Sequence[Sequence[str]]) -> bool:
+    return len(records) > 1 and any(all(_NUMBER.fullmatch(cell) for cell in cells) for cells in zip(*records))
 
 
 def _is_even(records: Sequence[Sequence[str]]) -> bool:
