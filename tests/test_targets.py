@@ -379,6 +379,9 @@ def test_a_target_that_everybody_has_as_they_are_is_told(target: str, caplog: py
     assert not budge.audit(model, people, im, target=target, threshold=0.1, population="all").notes
     assert not budge.audit(model, people, im, target="score >= 5", threshold=0.1).notes
     assert not caplog.records
+    (note,) = budge.audit(model, people, im, target="score >= 5", threshold=0.1, population="years > 77").notes
+    assert note.what == "nobody is audited: no row meets years > 77"
+    caplog.clear()
     pytest.importorskip("pyarrow", reason="streams need pyarrow, of the `parquet` extra")
     streamed = budge.audit(model, (people.iloc[[k]] for k in range(2)), im, target=target, threshold=0.1)
     assert [note.what for note in streamed.notes] == [note.what for note in found.notes]

@@ -118,6 +118,30 @@ def test_a_verdict_that_a_threshold_does_not_have_is_refused() -> None:
                 ask(other)
 
 
+def test_a_level_that_nobody_has_is_stated_and_refused_before_any_work(listed: budge.Audit) -> None:
+    """A gate on a word that is mistyped would never fail."""
+    X = loans()[0].assign(region=list("nsew") * 3)
+    for condition in ("count(no_way, region == 'nord') > 0", "count(no_way and region in ('n', 'nord')) > 99"):
+        assert gate(listed, condition).numbers.endswith("; nobody has 'nord'")
+        check_gate(condition, X)
+        with pytest.raises(InputError, match="nobody has this level"):
+            check_gate(condition, X, levels=["n", "s", "e", "w"])
+    for condition in ("count(no_way, region == 'n') > 0", "share(verdict == 'below', home == 'own') > 0", "count(extreme == 'none') > 99"):
+        assert "nobody" not in gate(listed, condition).numbers
+        check_gate(condition, X, levels=["n", "own", "rent"])
+
+
+def test_truths_stand_for_themselves_and_what_draws_leave_open_is_stated(listed: budge.Audit) -> None:
+    none, every = (listed.table["extreme"].eq(word) for word in ("none", "every"))
+    assert gate(listed, f"count(age > 0, no_way) == {none.sum()} and count(age > 0, every_way) == {every.sum()}").failed
+    check_gate("share(n > 0) / (share_high - share(no_way)) > 9", loans()[0])  # on trial both are no zeros
+    X, im = dials(40)
+    drawn = budge.audit(lambda t: 1 + 0 * below_rate(t), X.assign(rate=0.5), im, target=1, n=30, population="all")
+    assert gate(drawn, "count(every_way) > 9").numbers == "0 > 9; whether every way leads there is not known of 40"
+    assert gate(drawn, "count(extreme == 'every') > 9").numbers.endswith("not known of 40")
+    assert "not known" not in gate(listed, "count(every_way) > 99").numbers
+
+
 def test_numbers_stand_in_a_condition_as_they_are() -> None:
     table = pd.DataFrame({"change": [-0.5, -0.5], "large": [12345678901234, 12345678901234]})
     for condition in ("mean(change) ** 2 == 0.25", "0 - mean(change) ** 2 < 0", "2 - mean(change) == 2.5", "most(large) == 12345678901234"):

@@ -289,6 +289,23 @@ def test_all_problems_of_a_command_at_once(project: Path, monkeypatch: pytest.Mo
         assert not [text for text in told if text not in err], err
 
 
+def test_all_values_of_the_wrong_kind_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Also those of a project file, and arguments that are missing; one alone is told as before."""
+    monkeypatch.chdir(tmp_path)
+    Path("budge.toml").write_text('claim = "belo"\nthreshold = "x"\nharm = "much"\n')
+    assert main(["audit", "-n", "many"]) == 2
+    told = capsys.readouterr().err
+    assert "7 problems" in told
+    assert all(word in told for word in ("'spec'", "'DATA'", "--target", "--claim", "--threshold", "--harm", "'-n'", "see budge audit --help"))
+    assert main(["plan", "--alpha", "y", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"] == "UsageError"
+    assert main(["plan", "--alpha", "y", "--power", "z"]) == 2
+    told = capsys.readouterr().err
+    assert "'--alpha'" in told
+    assert "'--power'" in told
+    assert main(["audit", "--claim", "belo", "--seed", "x", "--help"]) == 0
+
+
 def test_a_level_that_nobody_can_have_is_no_population(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spec = project / "levels.yaml"
     spec.write_text("budge: 1\nfeatures:\n  sex: {type: category, levels: [f, m, x]}\n")

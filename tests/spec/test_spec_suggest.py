@@ -226,6 +226,46 @@ def test_columns_that_determine_each_other_change_together() -> None:
     assert not any("education" in f.spec["reachability"]["features"] for f in suggest(X).findings if f.kind == "reachability")
 
 
+def test_decimals_of_a_category_change_with_it() -> None:
+    """Whole numbers that are written as decimals, and a rate per region; of two amounts neither is pinned to the values of the other that occur."""
+    rng = np.random.default_rng(1)
+    school, region, size = rng.integers(0, 5, 300), rng.integers(0, 3, 300), rng.integers(1, 40, 300)
+    X = pd.DataFrame({
+        "school": np.array(list("abcde"))[school], "years": school * 3.0, "region": np.array(["n", "s", "w"])[region],
+        "rate": np.array([5.3, 4.125, 7.5])[region], "size": size, "root": np.sqrt(size), "cut": np.where(size > 20, np.inf, 1.0 * school),
+    })  # fmt: skip
+    found = suggest(X)
+    ruled = [f.spec["reachability"] for f in found.findings if f.kind == "reachability"]
+    assert [r["features"] for r in ruled] == [["school", "years"], ["region", "rate"]]
+    assert sorted(ruled[0]["values"]) == [["a", 0], ["b", 3], ["c", 6], ["d", 9], ["e", 12]]
+    assert found.follows == {"root": "size"}
+
+
+def test_what_holds_but_for_missing_values_is_remarked_and_no_constraint() -> None:
+    """As a constraint it would break the rows that lack a value, and rows that lack another column's value count."""
+    rng = np.random.default_rng(2)
+    school, home, a, b = rng.integers(0, 5, 200), rng.integers(0, 3, 200), rng.integers(0, 50, 200), rng.integers(0, 70, 200)
+    X = pd.DataFrame({
+        "school": np.array(list("abcde"))[school], "years": school * 3.0,
+        "home_rent": (home == 0) * 1.0, "home_own": (home == 1) * 1, "home_free": (home == 2) * 1,
+        "a": a, "b": b * 1.0, "total": a + b, "own": rng.integers(0, 2, 200) * 1.0, "other": rng.normal(size=200),
+    })  # fmt: skip
+    assert {f.kind for f in suggest(X.drop(columns="own")).findings} >= {"reachability", "linear"}
+    X.loc[5, "years"] = X.loc[6, "home_rent"] = X.loc[7, "b"] = np.nan
+    found = suggest(X)
+    assert found.findings == ()
+    assert all(f"tied to {others} in every row that has them" in found.remarks[name] for name, others in {"years": "school", "b": "total, a"}.items())
+    assert "tied to home_own, home_free in every row that has them (one_hot)" in found.remarks["home_rent"]
+    assert check(found.model("all"), X).broken_rows == 0
+    X = X.fillna(0.0)
+    X.loc[8, ["own", "other"]] = np.nan
+    X.loc[8, "total"] += 1
+    X.loc[8, ["home_rent", "home_own", "home_free"]] = 1
+    broken = suggest(X)  # in the row that lacks values of other columns
+    assert not {"linear", "one_hot"} & {f.kind for f in broken.findings}
+    assert check(broken.model("all"), X).broken_rows == 0
+
+
 def test_chance_is_no_dependency() -> None:
     rng = np.random.default_rng(0)
     few = pd.DataFrame({"a": range(12), "b": rng.integers(0, 3, 12), "c": rng.normal(size=12)})  # every value of a occurs once

@@ -553,3 +553,37 @@ def test_an_audit_is_the_same_from_every_file(tmp_path: Path, capsys: pytest.Cap
             assert ("decimals are written" in err) is (kind == "decimal commas")
     assert len({json.dumps(one, sort_keys=True) for one in told}) == 1
     assert told[0]["no_way"]["model"] > 0
+
+
+def test_lines_with_too_few_cells_are_stated(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A line break within a cell without quotes makes two people of one."""
+    place = tmp_path / "people.csv"
+    place.write_text('age,job,years\n30,clerk,3\n41,"a\nnurse",\n52,cook,\n\n33,a\ncook,5\n')
+    assert budge.read_table(place)["years"].isna().tolist() == [False, True, True, True, True]
+    (told,) = [record.getMessage() for record in caplog.records if "fewer cells" in record.getMessage()]
+    assert "2 rows have fewer cells than there are columns (row 4 has 2 of 3): the others are read as missing" in told
+    caplog.clear()
+    place.write_text("age,job,years\n30,clerk,3\n41,nurse,\n")
+    budge.read_table(place)
+    assert not caplog.records
+
+
+def test_fractions_with_a_decimal_comma_may_have_an_exponent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    place = tmp_path / "people.csv"
+    place.write_text("age;rate\n30;1,5e-07\n31;2,25E-08\n")
+    assert budge.read_table(place)["rate"].tolist() == [1.5e-07, 2.25e-08]
+    caplog.clear()
+    place.write_text('rate\n"1,5e-07"\n"2,5"\n')
+    assert budge.read_table(place)["rate"].tolist() == ["1,5e-07", "2,5"]
+    assert "kept as texts in rate" in caplog.text
+
+
+def test_numbers_with_spaces_between_are_columns_also_in_a_csv_file(tmp_path: Path) -> None:
+    """They were one feature of texts; words with spaces between are one cell there."""
+    place = tmp_path / "people.csv"
+    for sign in (" ", "   "):
+        place.write_text("\n".join(sign.join(row) for row in (["age", "job", "years"], ["30", "clerk", "3.5"], ["41", "nurse", "2"])) + "\n")
+        assert budge.read_table(place)["years"].tolist() == [3.5, 2.0]
+    for text in ("full name\nAnn Lee\nBo Ray\n", "street\nOak 12\nElm 7\n", "street no\nOak 12\nElm 7b\n"):
+        place.write_text(text)
+        assert budge.read_table(place).shape == (2, 1)

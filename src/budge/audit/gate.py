@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -41,6 +41,7 @@ OVER_PEOPLE = ("share", "count", "mean", "least", "most")
 UNKNOWN = ("rho", "p_value", "p_adjusted", "rho_first", "rho_second", "difference")
 MOST_TRIED = 1000  # people whose columns and levels a condition is tried on
 GUARANTEED = ("share_low", "share_high", "gap_low")
+TRUTHS = ("no_way", "every_way", "changed")  # columns that are conditions by themselves
 WORDS = {"status": STATUSES, "method": LAWS, "exactness": EXACTNESS, "extreme": EXTREMES}
 
 
@@ -88,11 +89,22 @@ def gate(audit: Audit, condition: str, *, model: str | None = None, people: pd.D
         return _guaranteed(audit, what, names[0], column)
 
     found = _judged(condition, tables, dict.fromkeys(GUARANTEED, guaranteed), _words(audit.design.threshold))
-    open_ = sum(audit.summary(name).open_ways for name in names) if "no_way" in _names(condition) else 0
+    named = _names(condition)
+    open_ = sum(audit.summary(name).open_ways for name in names) if named & {"no_way", "extreme"} else 0
     if open_:  # whom draws have shown no way are not known to have none
         found = replace(found, numbers=f"{found.numbers}; whether there is a way is not known of {open_:,}")
+    open_ = sum(_without_a_miss(audit, name) for name in names) if named & {"every_way", "extreme"} else 0
+    if open_:
+        found = replace(found, numbers=f"{found.numbers}; whether every way leads there is not known of {open_:,}")
     rough = bool(used) and audit.tally(names[0]).total("approximate") > 0
     return replace(found, numbers=f"{found.numbers}; draws of a chain, no error rate is guaranteed") if rough else found
+
+
+def _without_a_miss(audit: Audit, model: str) -> int:
+    """Return how many people have neither a point that misses the target nor a proof that there is none."""
+    tally = audit.tally(model)
+    counts = tally.counts
+    return tally.number(tally.judged & (counts.hits + counts.unresolved >= counts.n) & (tally.claims.extreme_code == 0))
 
 
 def gate_table(
@@ -115,7 +127,9 @@ def _words(threshold: float) -> dict[str, tuple[str, ...]]:
     return {"verdict": verdict_words(threshold), **WORDS}
 
 
-def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (), *, models: int = 1, threshold: float = 0.1) -> None:
+def check_gate(
+    condition: str, people: pd.DataFrame, groups: Sequence[str] = (), *, models: int = 1, threshold: float = 0.1, levels: Collection[str] | None = None
+) -> None:
     """Raise what is wrong with a condition before any work is done: its text, its columns, what it needs.
 
     Parameters
@@ -126,6 +140,8 @@ def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (),
         The columns that will be declared as groups.
     threshold
         The threshold of the audit.
+    levels
+        All texts that people have in any column, or can have, where that is known: a condition on another one would never hold.
 
     Examples
     --------
@@ -139,6 +155,8 @@ def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (),
     except ExpressionError as error:
         hint = unknown_name("", condition, map(str, people.columns), {})
         raise ExpressionError([replace(p, remedy=hint) if "backticks" in hint else p for p in error.problems]) from None
+    possible = {*(levels or ()), *(word for own in _words(threshold).values() for word in own)}
+    strange = [str(token.value) for token in _tokens(condition) if token.kind == "string" and token.value not in possible] if levels is not None else []
     if used and models > 1:
         raise InputError("several models are audited", where="fail-if", got=used[0], remedy="judge the saved run of each model: budge gate RUN --model NAME")
     row = {
@@ -159,8 +177,12 @@ def check_gate(condition: str, people: pd.DataFrame, groups: Sequence[str] = (),
             _judged(condition, lambda: iter([table]), dict.fromkeys(GUARANTEED, guaranteed), _words(threshold), trial=True)  # noqa: B023
         except InputError as error:
             problem = problem or error
-        else:
-            return
+            continue
+        if strange:
+            near = nearest(strange[0], possible)
+            remedy = near if near.startswith("did you mean") else "look at how it is spelled"
+            raise InputError("nobody has this level", where="fail-if", got=strange[0], remedy=remedy)
+        return
     assert problem is not None
     raise problem
 
@@ -228,6 +250,7 @@ def _judged(
 ) -> Gate:
     """Return whether the condition holds; a trial checks its text alone."""
     text, told, end, tokens = "", "", 0, _tokens(condition)
+    absent = list[str]()
     for k, token in enumerate(tokens):
         if token.kind != "name" or token.column < end:
             continue
@@ -237,13 +260,14 @@ def _judged(
             after = parts[-1][1] + 1
         inside = [condition[begin:close] for begin, close in parts]
         if token.text in OVER_PEOPLE and called:
-            value = _over_people(tables(), token.text, inside, words, trial=trial)
+            value = _over_people(tables(), token.text, inside, words, absent, trial=trial)
         elif token.text in numbers:
             value = numbers[token.text](token.text, ",".join(inside).strip().strip("`"))
         elif called and token.text not in {*FUNCTIONS, *DISTRIBUTIONS, "and", "or", "not", "in"}:
             raise InputError("this function is unknown", where="fail-if", got=token.text, remedy=nearest(token.text, [*OVER_PEOPLE, *FUNCTIONS]))
         else:
             continue
+        value += token.column / 1e6 if trial else 0  # so that no difference of two numbers is zero
         text, told = text + condition[end : token.column] + _written(value), told + condition[end : token.column] + f"{value:.6g}"
         end = after
     text, told = text + condition[end:], told + condition[end:]
@@ -258,6 +282,7 @@ def _judged(
     if not parsed.is_boolean:
         remedy = "write e.g. \"share(verdict == 'below') > 0.05\""
         raise InputError("is not a condition over people", where="fail-if", got=condition, remedy=remedy)
+    told += "".join(f"; nobody has {level!r}" for level in dict.fromkeys(absent))
     return Gate(condition, not trial and bool(np.all(parsed.evaluate({}))), told)
 
 
@@ -299,33 +324,41 @@ def _open(table: pd.DataFrame, column: str) -> npt.NDArray[np.bool_]:
     return (table[column].isna() & judged).to_numpy(dtype=bool)
 
 
-def _over_people(tables: Iterator[pd.DataFrame], name: str, inside: list[str], words: Mapping[str, tuple[str, ...]], *, trial: bool) -> float:
-    """Return a number over all people, or those who meet a second condition, from tables that come one after the other."""
+def _over_people(
+    tables: Iterator[pd.DataFrame], name: str, inside: list[str], words: Mapping[str, tuple[str, ...]], absent: list[str], *, trial: bool
+) -> float:
+    """Return a number over all people, or those who meet a second condition, from tables that come one after the other.
+
+    Levels that the conditions name and nobody has are added to `absent`.
+    """
     total, known, people, least, most = 0.0, 0, 0, np.inf, -np.inf
     what, whom = inside[0], inside[1] if len(inside) > 1 else ""
     of_whom, gaps = _names(whom), Counter[str]()
-    asked = [column for column in UNKNOWN if column in _names(what) | of_whom]
+    named, seen = _names(what) | of_whom, {word for own in words.values() for word in own}
+    asked = [column for column in UNKNOWN if column in named]
     told = f"{name}({','.join(inside)})"
     if len(inside) > 2:
         raise InputError("takes one condition, and one on whom it is about", where="fail-if", got=told, remedy=f"{name}(verdict == 'below', sex == 'f')")
     for table in tables:
         values, boolean = evaluate(what, table, where="fail-if", words=words)
         if name in ("share", "count") and not boolean:
-            if what.strip() not in ("no_way", "every_way", "changed"):
+            if what.strip() not in TRUTHS:
                 raise InputError(f"{name} counts people who meet a condition", where="fail-if", got=what)
             values = values != 0
         chosen = np.ones(len(table), dtype=bool)
         if whom:
             met, boolean = evaluate(whom, table, where="fail-if", words=words)
-            if not boolean:
+            if not boolean and whom.strip() not in TRUTHS:
                 raise InputError("is not a condition", where="fail-if", got=whom.strip(), remedy="compare a column with a value, e.g. sex == 'f'")
             chosen = np.asarray(met, dtype=bool)
+        seen.update(str(level) for column in named & set(table.columns) if table[column].dtype.kind not in "biuf" for level in table[column].dropna().unique())
         numbers = values[chosen].astype(float)
         for column in asked:  # a comparison with what is not known is false, and so is its opposite
             gaps[column] += int((_open(table, column) & (chosen | (column in of_whom))).sum())
         there = numbers[~np.isnan(numbers)]
         total, known, people = total + float(there.sum()), known + len(there), people + len(numbers)
         least, most = min(least, float(there.min(initial=np.inf))), max(most, float(there.max(initial=-np.inf)))
+    absent += [str(token.value) for token in (*_tokens(what), *(_tokens(whom) if whom else ())) if token.kind == "string" and token.value not in seen]
     if trial:
         return 0.5
     for column in +gaps:

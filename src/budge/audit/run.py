@@ -361,11 +361,15 @@ def chosen_people(design: Design, source: Source, before: npt.NDArray[Any]) -> B
 
 
 def nobody_left(design: Design, chosen: int, people: int, name: str = "model") -> tuple[Problem, ...]:
-    """Return a note where the default population leaves nobody: ``not lower`` and ``not different`` hold for all people as they are."""
-    if chosen or not people or not (isinstance(design.population, str) and design.population == "outside"):
+    """Return a note where a population leaves nobody: ``not lower`` and ``not different`` hold for all people as they are, no row meets a condition."""
+    if chosen or not people or not isinstance(design.population, str):
         return ()
-    what = f"nobody is audited: the output of {name} {design.target.describe()} for all {people:,} people as they are"
-    return (Problem("population", what, remedy="population='all' (--population all) audits all of them", severity="warning"),)
+    if design.population != "outside":
+        what, remedy = f"nobody is audited: no row meets {design.population}", "look at its words and numbers"
+    else:
+        what = f"nobody is audited: the output of {name} {design.target.describe()} for all {people:,} people as they are"
+        remedy = "population='all' (--population all) audits all of them"
+    return (Problem("population", what, remedy=remedy, severity="warning"),)
 
 
 def drafted(im: Any) -> tuple[Problem, ...]:

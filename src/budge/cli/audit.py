@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from budge.audit.result import Audit
+    from budge.interaction import InteractionModel
     from budge.targets import Target
     from budge.wording import Wording
 
@@ -164,8 +165,9 @@ def audit(
     )
     groups = list(dict.fromkeys(by or ()))
     check_one = partial(
-        check_gate, people=_first_rows(people, everything), groups=[g for g in groups if g in known], models=len(model or [1]), threshold=threshold
-    )
+        check_gate, people=_first_rows(people, everything), groups=[g for g in groups if g in known], models=len(model or [1]), threshold=threshold,
+        levels=None if everything is None else _levels(im, everything),
+    )  # fmt: skip
     together(
         lambda: check_names(wording, im, known if everything is None else everything, shell=True),
         *(partial(_check_group, column, known) for column in groups),
@@ -267,6 +269,12 @@ def _people(data: str, drop: list[str] | None, label: str | None, read: list[str
 def _check_group(column: str, known: Sequence[str]) -> None:
     if column not in known:
         raise InputError("no such column", where="--by", got=column, remedy=nearest(column, known))
+
+
+def _levels(im: InteractionModel, everything: pd.DataFrame) -> set[str]:
+    """Return all texts that people have in any column, or can have."""
+    declared = {str(level) for feature in im.features for level in feature.levels or ()}
+    return declared | {str(v) for c in everything if everything[c].dtype.kind not in "biuf" for v in everything[c].dropna().unique()}
 
 
 def _first_rows(people: Any, everything: pd.DataFrame | None) -> pd.DataFrame:

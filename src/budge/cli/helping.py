@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from budge.cli.layout import wrap
 from budge.cli.project import FILE, completed
 from budge.cli.terminal import say
-from budge.errors import InputError
+from budge.errors import InputError, Problem
 
 __all__ = ["PANELS", "HelpfulCommand", "HelpfulGroup", "panel_of"]
 
@@ -99,7 +99,24 @@ class HelpfulCommand(typer.core.TyperCommand):
                 root.obj = (*root.obj[: len(root.obj) - len(before)], *args)  # the command that a run records
                 if not {"as_json", "quiet"} & set(values):
                     say(f"From {values.get('project') or FILE}: {', '.join(used)}.", err=True)
+        self._check_values(ctx, args)
         return list(super().parse_args(ctx, args))
+
+    def _check_values(self, ctx: Any, args: list[str]) -> None:
+        """Raise all problems of the values together, where there are several: the parser would stop at the first."""
+        values, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        found = []
+        for parameter in self.params if not any(p.is_eager for p in order) else ():
+            try:
+                parameter.process_value(ctx, parameter.consume_value(ctx, values)[0])
+            except Exception as error:
+                if not hasattr(error, "format_message"):  # a usage error has one
+                    raise
+                if getattr(error, "param", None) is None:
+                    error.param = parameter  # type: ignore[attr-defined]  # as the parser does
+                found.append(str(error.format_message()).strip().rstrip(".").replace("\n", " ").replace("Value error, ", ""))
+        if len(found) > 1:
+            raise InputError([*(Problem("", what) for what in found[:-1]), Problem("", found[-1], remedy=f"see {ctx.command_path} --help")])
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write arguments, then options group by group."""

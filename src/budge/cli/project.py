@@ -60,7 +60,8 @@ def _texts(key: str, value: Any, folder: Path) -> list[str]:
     several = list(value) if isinstance(value, list) else [value]
     if any(isinstance(v, bool) or not isinstance(v, str | int | float) for v in several) or (isinstance(value, list) and key not in SEVERAL) or not several:
         what = "must be a text, or a list of texts" if key in SEVERAL else "must be one text or number"
-        raise InputError(what, got=value, remedy=f'write {key} = ["a", "b"]' if key in SEVERAL else f'write {key} = "a text"')
+        example = '["a", "b"]' if key in SEVERAL else "0.1" if key in ("threshold", "alpha", "cutoff") else "1" if key == "seed" else '"a text"'
+        raise InputError(what, got=value, remedy=f"write {key} = {example}")
     texts = [str(v) for v in several]
     if key == "model":
         return [_model(text, folder) for text in texts]

@@ -31,6 +31,7 @@ class Finding:
     rows: int
     remark: str = ""
     encoding: bool = False  # a group of dummies: holds by construction, if it holds at all
+    gaps: int = 0  # rows that lack one of its values, and would break it
 
     def to_dict(self) -> dict[str, Any]:
         """The record of the finding, for ``--json``."""
@@ -56,11 +57,8 @@ def find_groups(dummies: Mapping[str, npt.NDArray[np.float64]]) -> list[Finding]
     if len(names) < 2:
         return []
     table = np.column_stack([dummies[n] for n in names])
-    whole = ~np.isnan(table).any(axis=1)  # rows without a missing dummy
-    table = table[whole]
-    if not len(table):
-        return []
-    together = table.T.astype(np.float32) @ table.astype(np.float32)  # rows in which both are on
+    on = np.nan_to_num(table).astype(np.float32)
+    together = on.T @ on  # rows in which both are on
     place = {name: j for j, name in enumerate(names)}
     found: list[Finding] = []
     taken: set[str] = set()
@@ -112,26 +110,29 @@ def _group(
     related: bool,
 ) -> Finding | None:
     """What the group is, if anything; neighbours without a shared name need a stronger sign than related ones."""
-    both = together[np.ix_(columns, columns)]
+    both, n = together[np.ix_(columns, columns)], len(table)
+    some = table[:, columns]
+    gaps = int(np.isnan(some).any(axis=1).sum())
+    if gaps:
+        own = some[~np.isnan(some).any(axis=1)].astype(np.float32)
+        both, n = own.T @ own, len(own)
     on = np.diag(both)
-    n = len(table)
+
+    def made(kind: str, body: dict[str, Any], remark: str) -> Finding:
+        return Finding(kind, {kind: body}, n, len(table), remark, encoding=True, gaps=gaps)
+
     apart = bool((both - np.diag(on) == 0).all())
-    if apart and on.sum() == n:
+    if n and apart and on.sum() == n:
         numbered = all(re.search(r"\d", names[j]) for j in columns)
         remark = "the names hold numbers: an ordinal group, if they rank" if numbered and len(columns) > 2 else ""
-        return Finding("one_hot", {"one_hot": {"features": [names[j] for j in columns]}}, n, n, remark, encoding=True)
-    if not related:
+        return made("one_hot", {"features": [names[j] for j in columns]}, remark)
+    if not n or not related:
         return None
     if apart and len(columns) > 2:
-        least = {"one_hot": {"features": [names[j] for j in columns], "relation": "<="}}
-        return Finding(
-            "one_hot", least, n, n, f"none of them is on in {int(n - on.sum())} rows: a level without a dummy?", encoding=True
-        )
+        least = {"features": [names[j] for j in columns], "relation": "<="}
+        return made("one_hot", least, f"none of them is on in {int(n - on.sum())} rows: a level without a dummy?")
     order = sorted(range(len(columns)), key=lambda k: -on[k])
     nested = all(both[order[k], order[k + 1]] == on[order[k + 1]] for k in range(len(order) - 1))
     if nested and len(set(on.tolist())) == len(on):  # a dummy is on only where all more common ones are
-        features = [names[columns[k]] for k in order]
-        return Finding(
-            "thermometer", {"thermometer": {"features": features}}, n, n, "from the most to the least common", encoding=True
-        )
+        return made("thermometer", {"features": [names[columns[k]] for k in order]}, "from the most to the least common")
     return None

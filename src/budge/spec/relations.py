@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,8 +28,10 @@ MOST_FACTS = 500  # conditions that are compared with each other
 MOST_ROWS = 20_000  # rows on which relations are looked for; all rows are asked before one is listed
 
 
-def find_dependencies(columns: Mapping[str, Any]) -> list[Finding]:
-    """Return groups of columns one of which determines the others in every row: they can only change together, to values that occur.
+def find_dependencies(columns: Mapping[str, Any], categories: Set[str] = frozenset()) -> list[Finding]:
+    """Return groups of columns one of which determines the others in every row that has them: they can only change together, to values that occur.
+
+    Fractions are compared with `categories` alone: two amounts may follow a formula, and take values that do not occur.
 
     Examples
     --------
@@ -42,24 +44,29 @@ def find_dependencies(columns: Mapping[str, Any]) -> list[Finding]:
     coded = {}
     for name, column in columns.items():
         codes, levels = column.factorize()
-        if 3 <= len(levels) <= MOST_VALUES and not (codes < 0).any():
-            coded[name] = codes, len(levels), math.log(float((np.bincount(codes) / len(codes)) @ (np.bincount(codes) / len(codes))))
+        if 3 <= len(levels) <= MOST_VALUES:
+            shares = np.bincount(codes[codes >= 0]) / max(int((codes >= 0).sum()), 1)
+            coded[name] = codes, len(levels), math.log(float(shares @ shares))
+    fractions = {name for name in coded if columns[name].dtype.kind == "f" and (columns[name] % 1 > 0).any()}
     groups: list[list[str]] = []
     for name, (codes, many, _) in sorted(coded.items(), key=lambda item: -item[1][1]):  # the finest first
         ruled = [
             other for other, (own, levels, alike) in coded.items()
-            if other != name and (len(codes) - many) * alike < math.log(BY_CHANCE) and _determines(codes, own, levels, many)
+            if other != name and levels <= many and ({name, other}.isdisjoint(fractions) or {name, other} & categories)
+            and _determines(codes, own, levels, many, alike)
         ]  # fmt: skip
         if ruled and not any({name, *ruled} <= set(group) for group in groups):
             groups.append([name, *ruled])
     found = []
     for group in groups:
         names = [name for name in columns if name in group]
-        rows = pd.DataFrame({name: columns[name] for name in names}).drop_duplicates()
-        values = [[cell.item() if isinstance(cell, np.generic) else cell for cell in row] for row in rows.itertuples(index=False, name=None)]
-        number = len(next(iter(columns.values())))
+        rows = pd.DataFrame({name: columns[name] for name in names})
+        known = rows.dropna()
+        listed = known.drop_duplicates().itertuples(index=False, name=None)
+        values = [[_plain(cell) for cell in row] for row in listed]
         remark = f"{group[0]} determines {', '.join(n for n in names if n != group[0])}: they change together"
-        found.append(Finding("reachability", {"reachability": {"features": names, "values": values}}, number, number, remark, encoding=True))
+        spec = {"reachability": {"features": names, "values": values}}
+        found.append(Finding("reachability", spec, len(known), len(rows), remark, encoding=True, gaps=len(rows) - len(known)))
     return found
 
 
@@ -103,12 +110,19 @@ def _formula(name: str, x: FloatArray, y: FloatArray) -> str:
     return next((text for text, value in tried if np.allclose(value, y, rtol=1e-4, atol=nearly)), "")
 
 
-def _determines(codes: npt.NDArray[np.int64], other: npt.NDArray[np.int64], levels: int, many: int) -> bool:
+def _plain(cell: Any) -> Any:
+    value = cell.item() if isinstance(cell, np.generic) else cell
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _determines(codes: npt.NDArray[np.int64], other: npt.NDArray[np.int64], levels: int, many: int, alike: float) -> bool:
+    """Return whether equal codes go with equal ones of the other column, in more rows than chance would have it; -1 is a missing value."""
     for some in (slice(1000), slice(None)):  # most pairs are told apart by few rows
-        pairs = np.bincount(codes[some] * levels + other[some])
-        if (pairs > 0).sum() > len(np.unique(codes[some])):
+        known = (codes[some] >= 0) & (other[some] >= 0)
+        pairs = np.bincount(codes[some][known] * levels + other[some][known])
+        if (pairs > 0).sum() > len(np.unique(codes[some][known])):
             return False
-    return levels <= many
+    return (int(known.sum()) - many) * alike < math.log(BY_CHANCE)
 
 
 def find_implications(
@@ -207,8 +221,8 @@ def find_linear(numbers: Mapping[str, FloatArray]) -> list[Finding]:
     names = list(numbers)
     if len(names) < 2:
         return []
-    table = np.column_stack([numbers[n] for n in names])
-    table = table[np.isfinite(table).all(axis=1)]
+    whole = np.column_stack([numbers[n] for n in names])
+    table = whole[np.isfinite(whole).all(axis=1)]
     n = len(table)
     if n < len(names) + 10:
         return []
@@ -226,15 +240,15 @@ def find_linear(numbers: Mapping[str, FloatArray]) -> list[Finding]:
             continue
         exact = [Fraction(float(w)).limit_denominator(60) for w in weights]
         terms = {names[k]: f for k, f in zip(kept, exact[1:]) if f != 0}
-        right = sum((float(f) * table[:, names.index(k)] for k, f in terms.items()), np.full(n, float(exact[0])))
-        if terms and bool(equal(table[:, j], right).all()):
-            found.append(_relation(name, terms, exact[0], n))
+        own = whole[np.isfinite(whole[:, [j, *map(names.index, terms)]]).all(axis=1)]  # all rows that have its columns
+        right = sum((float(f) * own[:, names.index(k)] for k, f in terms.items()), np.full(len(own), float(exact[0])))
+        if terms and bool(equal(own[:, j], right).all()):
+            found.append(_relation(name, terms, exact[0], len(own), len(whole)))
     return found
 
 
-def _relation(name: str, terms: Mapping[str, Fraction], constant: Fraction, n: int) -> Finding:
+def _relation(name: str, terms: Mapping[str, Fraction], constant: Fraction, support: int, rows: int) -> Finding:
     common = math.lcm(constant.denominator, *(f.denominator for f in terms.values()))
     coefficients = {name: common, **{k: int(-f * common) for k, f in terms.items()}}
-    return Finding(
-        "linear", {"linear": {"coefficients": coefficients, "relation": "==", "constant": int(constant * common)}}, n, n
-    )
+    spec = {"linear": {"coefficients": coefficients, "relation": "==", "constant": int(constant * common)}}
+    return Finding("linear", spec, support, rows, gaps=rows - support)

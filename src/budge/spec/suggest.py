@@ -178,9 +178,14 @@ def suggest(X: Any, *, outcome: str | Iterable[str] = (), drop: str | Iterable[s
     long = next((label for label in columns if len(label) > LONGEST_NAME), None)
     if long is not None:
         raise DataError(f"the name of a column has more than {LONGEST_NAME:,} characters", where="X", got=f"{long[:40]}…", remedy="rename it, or leave it out")
-    findings, left_off = _findings(columns, frame)
-    follows = _followers(columns, findings)
+    seen, left_off = _findings(columns, frame)
+    findings = [f for f in seen if not f.gaps]  # as a constraint it would break the rows that lack a value
+    follows = _followers(columns, seen)
     columns |= {label: replace(columns[label], remark=_following(label, *source, columns[label].remark)) for label, source in follows.items()}
+    for finding in seen:
+        for label in _names(finding) if finding.gaps else ():
+            if columns[label].feature.missing == "fixed":
+                columns[label] = replace(columns[label], remark=f"{columns[label].remark}; {_lacking(finding, label)}")
     return Suggestion(
         features=tuple(c.feature for c in columns.values()),
         findings=tuple(findings),
@@ -218,15 +223,27 @@ def _following(name: str, source: str, formula: str, remark: str) -> str:
     return f"{told}; {remark}" if remark else told
 
 
+def _names(finding: Finding) -> list[str]:
+    ((_, body),) = finding.spec.items()
+    return list(body["coefficients"] if "coefficients" in body else body["features"])
+
+
+def _lacking(finding: Finding, label: str) -> str:
+    """Return the remark on a column with missing values about what would be suggested if there were none."""
+    others = ", ".join(name for name in _names(finding) if name != label)
+    return f"tied to {others} in every row that has them ({finding.kind}): no constraint states it while values are missing"
+
+
 def _findings(columns: Mapping[str, Column], frame: pd.DataFrame) -> tuple[list[Finding], int]:
     """Return what holds in every row: groups of dummies, dependencies, linear relations, then implications from the least likely by chance on."""
     dummies = {n: c.values for n, c in columns.items() if c.zero_one}
     groups = [_remarked(f, columns) for f in find_groups(dummies)]
     counts = {n: c.values for n, c in columns.items() if c.feature.type in ("integer", "real") and not c.zero_one}
-    whole = {n: frame[n] for n, c in columns.items() if c.feature.type in ("category", "integer") and not c.zero_one}
-    ruled = [f for f in find_dependencies(_first(whole)) if any(columns[n].feature.actionable for n in f.spec["reachability"]["features"])]
-    members = [set(next(iter(f.spec.values()))["features"]) for f in (*groups, *ruled)]
+    listed = {n: frame[n] for n, c in columns.items() if c.feature.type == "category" or (n in counts and not np.isinf(counts[n]).any())}
     categories = {n: frame[n] for n, c in columns.items() if c.feature.type == "category"}
+    dependent = find_dependencies(_first(listed), categories.keys())
+    ruled = [f for f in dependent if any(columns[n].feature.actionable for n in f.spec["reachability"]["features"])]
+    members = [set(_names(f)) for f in (*groups, *ruled)]
     implied, left_off = find_implications(_first(dummies), _first(counts), _first(categories), members)
     numbers = {n: np.asarray(v) for n, v in _first(counts).items()}
     linear = [f for f in find_linear(numbers) if not any(set(f.spec["linear"]["coefficients"]) <= group for group in members)]

@@ -28,8 +28,8 @@ _CANDIDATES = (",", ";", "\t", "|")
 FIRST_LINE = "; if the first line holds values, not names: header=no"
 _WORDS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "spaces", r"\s+": "white space"}
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?")
-_DECIMAL = re.compile(r"[+-]?\d+,\d+")
-_ALMOST = re.compile(r"[+-]?[$€£]?\s?\d+([.,'’_\s]\d+)*\s?[%$€£]?")  # with signs of thousands, of money, of a hundredth
+_DECIMAL = re.compile(r"[+-]?\d+,\d+([eE][+-]?\d+)?")
+_ALMOST = re.compile(r"[+-]?[$€£]?\s?\d+([.,'’_\s]\d+)*([eE][+-]?\d+|\s?[%$€£])?")  # with signs of thousands, of money, of a hundredth
 _UNDEFINED = bytes([0x81, 0x8D, 0x8F, 0x90, 0x9D])  # bytes that stand for no letter in Windows-1252
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))  # of the order of bytes
 
@@ -220,9 +220,14 @@ def _separator(seen: str, default: str, whole: bool, loose: bool) -> str:
         fitting = [sign for sign, found in others.items() if len(found[0]) > 1 and sum(len(r) == len(found[0]) for r in found) >= len(found) / 2]
     if fitting:
         return max(fitting, key=lambda sign: len(others[sign][0]))
-    if loose and usual and len(usual[0]) == 1:  # a text of several words in a .csv file is one cell
-        return next((sign for sign in (" ", r"\s+") if _is_even(_records(seen, sign, whole))), default)
+    if usual and len(usual[0]) == 1:  # a text of several words in a .csv file is one cell, unless they are numbers at the same place
+        spaced = ((sign, _records(seen, sign, whole)) for sign in (" ", r"\s+"))
+        return next((sign for sign, found in spaced if _is_even(found) and all(found[0]) and (loose or _has_numbers(found[1:]))), default)
     return default
+
+
+def _has_numbers(records: Sequence[Sequence[str]]) -> bool:
+    return len(records) > 1 and any(all(_NUMBER.fullmatch(cell) for cell in cells) for cells in zip(*records))
 
 
 def _is_even(records: Sequence[Sequence[str]]) -> bool:

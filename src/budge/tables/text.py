@@ -37,28 +37,45 @@ def text_table(source: IO[bytes], name: str, form: Form) -> tuple[pd.DataFrame, 
             marks = marks_in(frame[column])
             frame[column] = as_numbers(frame[column], decimal=form.decimal)
             seen[column] = marks, frame[column].dtype.kind == "f"
+    short = _short_lines(source, name, form) if len(form.separator) == 1 and frame[form.names[-1]].isna().any() else []
     frame = frame.set_index("").rename_axis(None) if form.names[0] == "" else frame
-    return frame, notes_on(seen)
+    return frame, short + notes_on(seen)
 
 
-def _check_even(source: IO[bytes], name: str, form: Form) -> None:
-    """Raise an error for lines with more or fewer cells than there are columns: of texts, a comma or a line break without quotes makes two."""
+def _uneven(source: IO[bytes], name: str, form: Form) -> list[tuple[int, int]]:
+    """Return the lines with more or fewer cells than there are columns: their numbers from 1 below the names, and how many cells they have."""
     source.seek(0)
     limit = csv.field_size_limit(max(csv.field_size_limit(), source.seek(0, 2) + 1))  # a text may be long
     source.seek(0)
     lines = io.TextIOWrapper(source, encoding=form.encoding, newline="")
     try:
         rows = csv.reader(lines, delimiter=form.separator, skipinitialspace=form.spaced)
-        counted = [(number, len(row)) for number, row in enumerate((row for row in rows if row), 0 if form.header else 1)]
+        counted = enumerate((len(row) for row in rows if row), 0 if form.header else 1)
+        return [(number, many) for number, many in counted if many != len(form.names)]
     except csv.Error as error:
         raise DataError(f"is no table: {error}", where=name, remedy="mind quotes and separators") from None
     finally:
         csv.field_size_limit(limit)
         lines.detach()
-    odd = [(number, many) for number, many in counted if many != len(form.names)]
+
+
+def _check_even(source: IO[bytes], name: str, form: Form) -> None:
+    """Raise an error for lines with more or fewer cells than there are columns: of texts, a comma or a line break without quotes makes two."""
     remedy = "put cells that hold separators or line breaks in double quotes"
     what = f"the table has {len(form.names)} columns"
-    DataError.raise_if(Problem(f"{name}, row {number}", f"has {many} cells, and {what}", remedy=remedy) for number, many in odd)
+    DataError.raise_if(Problem(f"{name}, row {number}", f"has {many} cells, and {what}", remedy=remedy) for number, many in _uneven(source, name, form))
+
+
+def _short_lines(source: IO[bytes], name: str, form: Form) -> list[Note]:
+    """Return what is stated of lines with too few cells, such as those that a line break within a cell makes."""
+    try:
+        short = [(number, many) for number, many in _uneven(source, name, form) if many < len(form.names)]
+    except DataError:  # which pandas reads
+        return []
+    if not short:
+        return []
+    told = "1 row has" if len(short) == 1 else f"{len(short):,} rows have"
+    return [Note(f"{told} fewer cells than there are columns (row {short[0][0]} has {short[0][1]} of {len(form.names)}): the others are read as missing")]
 
 
 def parse_text(source: IO[bytes], name: str, form: Form, *, skip: bool, texts: Mapping[str, Any] | None = None) -> pd.DataFrame:
