@@ -36,12 +36,19 @@ def discrete() -> tuple[Any, pd.DataFrame, budge.InteractionModel]:
     return lambda t: ((t["income"] - 2 * t["debt"] + (t["home"] == "own")) > 5).to_numpy().astype(int), X, im
 
 
+def large() -> tuple[Any, pd.DataFrame, budge.InteractionModel]:
+    """People with 10,000 points each: the least change is among those that a report takes for one of them, and not for others."""
+    im = budge.InteractionModel([budge.Feature(name, "integer", bounds=(0, 9)) for name in "abcd"])
+    X = pd.DataFrame({"a": [0, 9, 4, 0], "b": [0, 0, 3, 8], "c": [0, 4, 1, 0], "d": [0, 1, 2, 3]})
+    return lambda t: (t.sum(axis=1) > 33).to_numpy().astype(int), X, im
+
+
 def body(path: Path) -> str:
     """Return what a report shows, without what must differ from one writing to the next."""
     return re.sub(r'<script type="application/json".*?</script>|<p class="repeat.*?</p>', "", path.read_text(), flags=re.S)
 
 
-@pytest.mark.parametrize("made", [discrete, lending], ids=["listed", "drawn"])
+@pytest.mark.parametrize("made", [discrete, large, lending], ids=["listed", "large", "drawn"])
 def test_a_saved_run_gives_the_report_of_the_process_that_made_it(tmp_path: Path, made: Callable[[], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     model, X, im = made()
     audit = budge.audit(model, X, im, target=1, threshold=0.1)

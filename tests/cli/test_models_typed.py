@@ -54,7 +54,7 @@ def test_functions_run_in_other_processes(place: Path) -> None:
     [
         ("typed_scores:scor", "did you mean 'score'?"), ("typed_scors:score", "did you mean 'typed_scores'?"), ("typed_broken:score", "no_such_package"),
         ("typed_scores:text", "names a text, no model"), ("nothing_here:f", "in the folder of its file"), ("typed_scores.py", "write typed_scores:FUNCTION"),
-        ("typed_scores.py:best", "write typed_scores:best"),
+        ("typed_scores.py:best", "write typed_scores:best"), ("127.0.0.1:9/predict", "write http://127.0.0.1:9/predict"),
     ],
 )  # fmt: skip
 def test_what_is_no_model(place: Path, model: str, told: str, capsys: pytest.CaptureFixture[str]) -> None:

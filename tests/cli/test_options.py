@@ -216,6 +216,7 @@ def test_a_spec_of_that_name_is_no_project(tmp_path: Path, monkeypatch: pytest.M
         (ModelError("x", where="a.pkl", remedy="or trust=True (--trust all), if you trust it"), "a.pkl: x; or --trust all, if you trust it"),
         (InputError("x", where="max_unresolved", remedy="choose another name, or overwrite it"), "--max-unresolved: x; choose another name, or --overwrite"),
         (InputError("x", where="model.json", remedy="write a == 'b' or c=3"), "model.json: x; write a == 'b' or c=3"),
+        (ModelError("x", where="m", remedy="predict_resolved() gives the others"), "m: x; mend the model, so that it answers about every row"),
         (InputError("x", where="encoding", remedy="give utf-8"), "--read encoding: x; give utf-8"),
         (InputError("x", where="a.csv", remedy="or header=no, name one: sheet=…"), "a.csv: x; or --read header=no, name one: --read sheet=…"),
         (InputError("x", where="sqlite:///a.db", remedy="write ?table=NAME at its end"), "sqlite:///a.db: x; write ?table=NAME at its end"),

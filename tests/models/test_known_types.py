@@ -35,16 +35,21 @@ def models() -> dict[str, Any]:
     from sklearn.preprocessing import OneHotEncoder
 
     columns = make_column_transformer((SimpleImputer(), make_column_selector(dtype_include="number")), (OneHotEncoder(), ["c"]))
+    by_type = make_column_transformer(
+        (SimpleImputer(), make_column_selector(dtype_include=[np.number, np.integer, np.floating])),
+        (OneHotEncoder(), make_column_selector(dtype_include=object)),
+    )
     last = {
         "linear": LogisticRegression(), "calibrated": CalibratedClassifierCV(LogisticRegression(), cv=2),
         "vote": VotingClassifier([("a", LogisticRegression())]),
         "search": GridSearchCV(LogisticRegression(), {"C": [1, 2]}, cv=2), "network": MLPClassifier(max_iter=5),
     }  # fmt: skip
-    return {name: make_pipeline(columns, SelectKBest(k=3), model) for name, model in last.items()}
+    made = {name: make_pipeline(columns, SelectKBest(k=3), model) for name, model in last.items()}
+    return {**made, "by type": make_pipeline(by_type, LogisticRegression())}
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["linear", "calibrated", "vote", "search", "network"])
+@pytest.mark.parametrize("name", ["linear", "calibrated", "vote", "search", "network", "by type"])
 def test_ordinary_types_need_no_trust(tmp_path: Path, name: str) -> None:
     model = models()[name].fit(X, Y)
     io.dump(model, tmp_path / "m.skops")

@@ -21,6 +21,7 @@ from models_kit import outcome, table
 
 from budge.errors import IncompleteError, ModelError, StorageError
 from budge.models import Endpoint, Predictor, as_predictor, check_contract
+from budge.models.resolve import all_or_raise
 
 FRAME = table(40)
 SECRET = "s3cret-key-123"
@@ -183,6 +184,8 @@ def test_retry_after_is_honoured_and_capped(server: Server) -> None:
     server.faults = [status(429, Retry_After="3600")]
     done = ask(server).predict_resolved(FRAME[:5])
     assert not done.resolved.any()
+    with pytest.raises(ModelError, match="see that the model is there and answers"):
+        all_or_raise(done, "m")
     assert "asks for a pause of 3600 s" in done.error
 
 

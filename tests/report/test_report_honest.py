@@ -89,7 +89,7 @@ def test_a_proof_is_advised_where_draws_have_no_hit_and_not_where_answers_are_mi
     show_run(lost, [], "")
     assert "--prove" not in capsys.readouterr().out
     show_run(audited(method="sample", n=40), [], "")
-    assert "--prove can settle who has no way at all" in " ".join(capsys.readouterr().out.split())
+    assert "--prove can settle who has no way at all, for a model that can be read" in " ".join(capsys.readouterr().out.split())
 
 
 def test_names_cannot_steer_a_terminal() -> None:

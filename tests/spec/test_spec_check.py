@@ -37,6 +37,16 @@ def test_sizes_are_the_sizes_of_the_sets() -> None:
     assert report.idle == ()
 
 
+def test_what_is_said_to_be_listed_is_what_an_audit_lists() -> None:
+    im = budge.InteractionModel({"n": {"type": "integer", "bounds": [0, 99]}, "m": {"type": "integer", "bounds": [0, 100]}})
+    X = pd.DataFrame({"n": [3], "m": [4]})
+    assert "no, more than 10,000 reachable points (median 10,100); the method `exact` lists them all the same" in " ".join(str(check(im, X)).split())
+    less = im.relax("m", bounds=(0, 99))
+    assert "Exact computation: yes" in str(check(less, X))
+    for model, listed in ((im, "sample"), (less, "exact")):
+        assert budge.audit(lambda t: t["n"] > 50, X, model, target=True).table["method"].tolist() == [listed]
+
+
 def test_rows_that_break_it_are_counted_by_constraint_with_examples() -> None:
     im = budge.InteractionModel(
         {

@@ -274,6 +274,23 @@ def test_chance_is_no_dependency() -> None:
         assert not any(f.kind == "reachability" for f in suggest(X).findings)
 
 
+def test_an_outcome_in_other_words_is_asked_about() -> None:
+    passed, score = np.arange(40) % 3 == 0, np.arange(40) % 7
+    X = pd.DataFrame({"score": score, "pass_no": (~passed).astype(int), "pass_yes": passed.astype(int), "word": np.where(passed, "good", "bad")})
+    found = suggest(X, outcome="pass_yes")
+    assert found.outcomes == ("pass_no", "word")
+    assert "pass_no: " in found.to_text().split("# is this the outcome?")[0]
+    assert suggest(X, outcome="score").outcomes == ()
+    assert suggest(X.head(6), outcome="pass_yes").outcomes == ()  # a few rows show nothing
+
+
+def test_no_implication_is_suggested_between_what_nobody_can_change() -> None:
+    country, colour = np.array(["Laos", "Peru", "Cuba", "Chad"])[np.arange(400) % 4], np.array(["red", "blue"])[np.arange(400) // 4 % 2]
+    X = pd.DataFrame({"native_country": country, "race": np.where(country == "Laos", "asian", colour), "town": np.where(country == "Laos", "north", colour)})
+    assert {f.kind for f in suggest(X[["native_country", "town"]]).findings} == {"if_then"}
+    assert suggest(X[["native_country", "race"]]).findings == ()
+
+
 def test_traits_codes_identifiers_and_outcomes() -> None:
     found = suggest(census())
     by_name = {f.name: f for f in found.features}

@@ -109,6 +109,18 @@ def test_sensitivity(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
     assert code == 0
     assert main(["sensitivity", str(folder / "tight.yaml"), *end, "--vary", "features.incom.max_increase=1"]) == 2
+    capsys.readouterr()
+    assert main(["sensitivity", str(folder / "tight.yaml"), *end]) == 2
+    assert "give another spec file, --vary" in capsys.readouterr().err
+
+
+def test_a_break_has_both_verdicts_and_those_that_are_shown_come_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    end = ["--data", str(folder / "people.csv"), "--model", str(folder / "wide.json"), "--target", "1", "--population", "all"]
+    _, out = run(capsys, "sensitivity", str(folder / "loose.yaml"), *end, "--vary", "features.income.max_increase=0,1,9")
+    rows = out.split("Where the verdict breaks")[1].splitlines()[1:]
+    assert rows[0].split() == ["person", "verdict", "value", "axis"]
+    assert "below → above" in rows[1]
+    assert "0 → 1" in out or "1 → 9" in out
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -214,12 +214,15 @@ def kept_cases(audit: Audit, model: str) -> dict[int, Kept]:
 
 
 def _packed(case: Case, points: Reached) -> Kept:
-    columns = np.flatnonzero(~_same(points.values, points.start).all(axis=0))
-    least = -1
+    values, hit, weights, least = points.values, points.hit, points.weights, -1
     if case.least is not None:
-        equal = np.flatnonzero(_same(points.values, case.least).all(axis=1) & points.hit)
-        least = int(equal[0]) if len(equal) else -1
-    return Kept(points.start, columns, np.ascontiguousarray(points.values[:, columns]), points.hit, points.weights, least)
+        equal = np.flatnonzero(_same(values, case.least).all(axis=1) & hit)
+        if len(equal):
+            least = int(equal[0])
+        elif len(hit) < points.points:  # not among those that were chosen of a large set: one more, without a weight
+            values, hit, weights, least = np.vstack([values, case.least]), np.append(hit, True), np.append(weights, 0.0), len(hit)
+    columns = np.flatnonzero(~_same(values, points.start).all(axis=0))
+    return Kept(points.start, columns, np.ascontiguousarray(values[:, columns]), hit, weights, least)
 
 
 def _fits(hit: BoolArray, counts: Counts, at: int) -> bool:
@@ -242,7 +245,8 @@ def _unpacked(audit: Audit, model: str, kind: str, at: int, kept: Kept | None, i
         column = column[~np.isnan(column)]
         if (feature.discrete and (column != np.round(column)).any()) or (levels is not None and ((column < 0) | (column >= levels)).any()):
             raise StorageError("a point of a case has a value that its feature cannot have", where=f"cases: {feature.name}")
-    points = Reached(features, values, kept.start, kept.hit, kept.weights, int(counts.n[at]), bool(counts.is_law("exact")[at]))
+    of = slice(None) if kept.least < 0 or kept.weights[kept.least] else np.arange(len(kept.hit)) != kept.least
+    points = Reached(features, values[of], kept.start, kept.hit[of], kept.weights[of], int(counts.n[at]), bool(counts.is_law("exact")[at]))
     return Case(kind, at, points, values[kept.least], "listed") if kept.least >= 0 else Case(kind, at, points)
 
 
@@ -261,7 +265,7 @@ def read_cases(found: Mapping[str, Sequence[Any]], numbers: Mapping[str, int], c
             _check_shapes(arrays, prefix)
             kept = Kept(**{part: arrays[f"{prefix}.{part}"] for part in FIELDS}, least=least)
             listed = bool(counts[name].is_law("exact")[at])
-            if not -1 <= least < len(kept.hit) or (least >= 0 and not (listed and kept.hit[least] and len(kept.hit) == counts[name].n[at])):
+            if not -1 <= least < len(kept.hit) or (least >= 0 and not (listed and kept.hit[least])):
                 raise ValueError("a least change is no point that was listed and attains the target")
             if (np.diff(kept.columns, prepend=-1) <= 0).any() or (kept.columns >= len(kept.start)).any():
                 raise ValueError("columns of a case are not those of its features")
@@ -277,6 +281,6 @@ def _check_shapes(arrays: Arrays, prefix: str) -> None:
     """Raise a `ValueError` where arrays of a case do not fit each other, before they are unfolded."""
     shapes, kinds = zip(*(arrays.headers[f"{prefix}.{part}"] for part in FIELDS))
     start, columns, values, hit, weights = shapes
-    fit = len(start) == len(columns) == len(hit) == 1 and values == (*hit, *columns) and weights == hit and 0 < hit[0] <= MOST_POINTS and columns <= start
+    fit = len(start) == len(columns) == len(hit) == 1 and values == (*hit, *columns) and weights == hit and 0 < hit[0] <= MOST_POINTS + 1 and columns <= start
     if not fit or [np.dtype(kind) for kind in kinds] != [np.dtype(kind) for kind in (float, np.int64, float, bool, float)]:
         raise ValueError(f"arrays of {prefix} do not fit each other")

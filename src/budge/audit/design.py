@@ -16,6 +16,7 @@ import numpy as np
 from budge.errors import DesignError, InputError, nearest, together
 from budge.progress import Progress
 from budge.reach.streams import check_seed
+from budge.spec.findings import EXACT_LIMIT
 from budge.stats import StoppingRule, planning, sprt_rule
 from budge.stats._checks import fraction, one_of, percent, whole
 from budge.targets import Target, as_target, from_dict
@@ -29,7 +30,6 @@ Adjust = Literal["bh", "holm", "bonferroni", "none"]
 OnInvalid = Literal["error", "skip", "keep"]
 Groups: TypeAlias = tuple[tuple[str, tuple[tuple[Any, str], ...]], ...]
 
-EXACT_LIMIT = 10_000
 HUNT = 299  # draws where no threshold sets the number: enough to find a hit of 1 in 100 with probability 95 %
 GIVEN = "as given"  # why n is what it is, where the caller has set it
 MASK = "a mask: "  # a population that was given person by person, with its digest

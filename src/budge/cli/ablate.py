@@ -135,7 +135,8 @@ def _show(result: Ablation, alpha: float) -> None:
         ],
         more=max(len(ranking) - MOST, 0),
     )  # fmt: skip
-    told = [f"Newly able: of the {heads(none)} with no way at all, those who have one without the rule." if none else "Nobody is known to have no way at all."]
+    nobody = "Draws show of nobody that they have no way at all." if missed else "Nobody is known to have no way at all."
+    told = [f"Newly able: of the {heads(none)} with no way at all, those who have one without the rule." if none else nobody]
     told += [f"First hit: of the {heads(missed)} whose draws have no hit, those who have one without the rule, at a point that it forbids."] if missed else []
     told += [DILUTED] if (ranking["gain"] < 0).any() else []
     say("\n" + " ".join(told))

@@ -207,7 +207,7 @@ def show_next(audit: Audit, told: Sequence[Told], place: str) -> None:
     found = [f"budge report {place} writes one HTML file" if place else "with -o FOLDER the run is kept, and budge report FOLDER writes one HTML file"]
     judged = sum(t.judged for t in told)
     if any(t.numbers["nohit"] for t in told) and not audit.design.prove:  # missing answers leave nothing to prove
-        found.append("--prove can settle who has no way at all")
+        found.append("--prove can settle who has no way at all, for a model that can be read")
     if audit.design.threshold > 0 and sum(undecided_by_draws(audit, t.summary.model) for t in told) > 0.1 * max(judged, 1):
         found.append(f"with -n {_larger(audit)} more people are decided")
     if any(t.harmed for t in told) and audit.design.claim == "below":

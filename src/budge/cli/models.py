@@ -66,6 +66,8 @@ def model_of(text: str, output: str, cutoff: float | None, trust: Sequence[str] 
     if text.endswith(".py") or name:
         remedy = f"write {Path(file).stem}:{name or 'FUNCTION'}, in the folder of the file"
         raise InputError("a Python file is named by its module and a function", where="--model", got=text, remedy=remedy)
+    if re.fullmatch(r"[\w.-]+:\d+(/.*)?", text) and not Path(text).exists():
+        raise InputError("an address begins with http:// or https://", where="--model", got=text, remedy=f"write http://{text}")
     code = _CODE.fullmatch(text)
     model = text if code is None or Path(text).exists() else _imported(*code.groups())
     return as_predictor(model, trust=trusted, output=output, threshold=cutoff)  # type: ignore[arg-type]

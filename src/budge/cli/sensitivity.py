@@ -107,8 +107,7 @@ def _sensitivity(
         _show_members(result.by_member)
         if result.axes and len(breaks := result.breaks()):
             head("Where the verdict breaks")
-            breaks = breaks if len(result.axes) > 1 else breaks.drop(columns="others")
-            show_table(breaks.rename(columns=lambda c: str(c).replace("_", " ")))
+            _show_breaks(breaks if len(result.axes) > 1 else breaks.drop(columns="others"))
 
 
 def _show_members(rows: pd.DataFrame) -> None:
@@ -119,10 +118,21 @@ def _show_members(rows: pd.DataFrame) -> None:
     show_columns([Column("member", some["member"].map(cell).tolist()), means, *verdicts], more=len(rows) - len(some))
 
 
+def _show_breaks(rows: pd.DataFrame) -> None:
+    """Print where verdicts change, those first that are shown on both sides."""
+    rows = rows.sort_values("shown", ascending=False, kind="stable")
+    for name, one, two in (("verdict", "verdict_from", "verdict_to"), ("value", "from", "to")):
+        rows[name] = [f"{cell(a)} → {cell(b)}" for a, b in zip(rows[one], rows[two])]
+    show_table(rows, names={name: name for name in ("person", "verdict", "value", "axis", "others")})
+
+
 def _family(members: dict[str, Any], vary: list[str] | None, toggle: list[str] | None) -> Any:
     from budge.stress import grid, toggles
 
     if not vary and not toggle:
+        if len(members) == 1:
+            remedy = "give another spec file, --vary features.income.max_increase=1000,5000, or --toggle CONSTRAINT"
+            raise InputError("one interaction model has no other to be compared with", where="specs", got=list(members), remedy=remedy)
         return members
     if len(members) > 1 or (vary and toggle):
         raise InputError("--vary and --toggle take one spec file, and only one of them", got=list(members))

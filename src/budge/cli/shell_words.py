@@ -31,6 +31,7 @@ ADVICE = (
     (r"use engine='threads' or n_jobs=1, or make the model picklable", "give --jobs 1"),
     (r"save one with audit\.save\(folder\)", "make one with budge audit SPEC PEOPLE --model FILE --target LABEL -o FOLDER"),
     (r"see the column unresolved of result\.table; mend the model or accept more", "mend the model, or accept more with --max-unresolved"),
+    (r"predict_resolved\(\) gives the others", "mend the model, so that it answers about every row"),
     (r"groups=\[\.\.\.\]", "--by COLUMN"),
     (r"\bor overwrite( it)?$", "or --overwrite"),
     (r"\bdraw (\d+) or more", r"give -n \1 or more"),

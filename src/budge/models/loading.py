@@ -46,6 +46,10 @@ LIBSVM = ("NuSVC", "NuSVR", "OneClassSVM", "SVC", "SVR")
 #: that would follow them out of its memory, as trees of scikit-learn (`sklearn.tree._tree.Tree`), neighbours and boosters do.
 KNOWN = {
     "numpy.dtype": "DTypeNode",
+    "builtins.object": "TypeNode",  # these four are named by `make_column_selector(dtype_include=object)` and the like
+    "numpy.number": "TypeNode",
+    "numpy.integer": "TypeNode",
+    "numpy.floating": "TypeNode",
     "collections.OrderedDict": "TypeNode",
     "sklearn.calibration._CalibratedClassifier": "ObjectNode",
     "sklearn.calibration._SigmoidCalibration": "ObjectNode",

@@ -162,7 +162,7 @@ def all_or_raise(done: Resolved, name: str) -> Array:
         raise ModelError(
             f"{len(lost)} of {len(done.resolved)} rows got no answer, row {lost[0]} first: {done.error}",
             where=name,
-            remedy="predict_resolved() gives the others",
+            remedy="predict_resolved() gives the others" if done.resolved.any() else "see that the model is there and answers",
         )
     return done.outputs
 

@@ -16,7 +16,7 @@ from budge.errors import BudgeError, DrawError
 from budge.frames import table
 from budge.interaction import InteractionModel
 from budge.parts import Part
-from budge.spec.findings import EXACT_UP_TO, Broken, CheckReport, Clash, PartReport
+from budge.spec.findings import EXACT_LIMIT, Broken, CheckReport, Clash, PartReport
 
 __all__ = ["check", "impossible"]
 
@@ -68,7 +68,7 @@ def check(im: InteractionModel, X: Any, *, starts: int = 25, examples: int = 3, 
         untried=untried,
         parts=parts,
         starts=len(chosen),
-        exact_starts=0 if im.effects else sum(size is not None and size <= EXACT_UP_TO for size in sizes),
+        exact_starts=0 if im.effects else sum(size is not None and size <= EXACT_LIMIT for size in sizes),
         points=median_low(listed) if (listed := [s for s in sizes if s is not None]) else None,
         effects=bool(im.effects),
         measure=im.measure,

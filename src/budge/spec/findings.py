@@ -9,9 +9,9 @@ from typing import Any
 
 from budge.errors import Problem, in_lines
 
-__all__ = ["EXACT_UP_TO", "Broken", "CheckReport", "Clash", "PartReport"]
+__all__ = ["EXACT_LIMIT", "Broken", "CheckReport", "Clash", "PartReport"]
 
-EXACT_UP_TO = 1_000_000  #: reachable points of one person that are listed rather than sampled
+EXACT_LIMIT = 10_000  #: reachable points of one person that an audit lists rather than draws
 
 
 @dataclass(frozen=True)
@@ -141,12 +141,13 @@ class CheckReport:
             return f"Exact computation: yes, for all typical rows (median {self.points:,} reachable points)."
         if self.exact_starts:
             return f"Exact computation: for {self.exact_starts} of {self.starts} typical rows; the others are sampled."
+        many = "" if self.points is None else f" (median {self.points:,})"
         if any(p.continuous for p in self.parts):
             why = "continuous features move"
         elif any(p.problem for p in self.parts):
             why = "a part cannot be prepared"
         else:
-            why = f"more than {EXACT_UP_TO:,} reachable points"
+            why = f"more than {EXACT_LIMIT:,} reachable points{many}; the method `exact` lists them all the same"
         return f"Exact computation: no, {why}."
 
     def to_dict(self) -> dict[str, Any]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -196,7 +196,7 @@ def suggest(X: Any, *, outcome: str | Iterable[str] = (), drop: str | Iterable[s
         left_out=left_out,
         compared=MOST_COMPARED if len(columns) > MOST_COMPARED else None,
         follows={label: source for label, (source, _) in follows.items()},
-        outcomes=tuple(_outcomes(columns, frame)) if "the outcome" not in left_out.values() else (),
+        outcomes=tuple(_twins(columns, frame, told) if (told := [n for n, why in left_out.items() if why == "the outcome"]) else _outcomes(columns, frame)),
     )
 
 
@@ -205,6 +205,15 @@ def _outcomes(columns: Mapping[str, Column], frame: pd.DataFrame) -> list[str]:
     few = [label for label in columns if 2 <= frame[label].nunique() <= 10]
     named = [label for label in columns if is_outcome(label) and (label in few or is_outcome(label, alone=True))]
     return named or [label for label in few if label == frame.columns[-1] and frame[label].nunique() == 2 and not why_fixed(label)]
+
+
+def _twins(columns: Mapping[str, Column], frame: pd.DataFrame, outcomes: Iterable[str]) -> Iterator[str]:
+    """Yield the columns that are an outcome of few values in other words: each value goes with one of the outcome's, in every row."""
+    few = [label for label in columns if len(frame) >= 20 and 2 <= frame[label].nunique() <= 10]
+    for outcome, label in product(outcomes, few):
+        pairs = frame[[outcome, label]].drop_duplicates()
+        if pairs[outcome].is_unique and pairs[label].is_unique:
+            yield label
 
 
 def _followers(columns: Mapping[str, Column], findings: Iterable[Finding]) -> dict[str, tuple[str, str]]:
@@ -244,7 +253,8 @@ def _findings(columns: Mapping[str, Column], frame: pd.DataFrame) -> tuple[list[
     dependent = find_dependencies(_first(listed), categories.keys())
     ruled = [f for f in dependent if any(columns[n].feature.actionable for n in f.spec["reachability"]["features"])]
     members = [set(_names(f)) for f in (*groups, *ruled)]
-    implied, left_off = find_implications(_first(dummies), _first(counts), _first(categories), members)
+    still = {n for n, c in columns.items() if not c.feature.actionable}  # a rule between what nobody moves forbids nothing
+    implied, left_off = find_implications(_first(dummies), _first(counts), _first(categories), [*members, still])
     numbers = {n: np.asarray(v) for n, v in _first(counts).items()}
     linear = [f for f in find_linear(numbers) if not any(set(f.spec["linear"]["coefficients"]) <= group for group in members)]
     return [*groups, *ruled, *linear, *implied], left_off
