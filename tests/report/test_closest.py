@@ -85,7 +85,7 @@ def test_the_person_without_a_way_is_the_one_whose_best_output_is_closest(way: s
 
 
 def test_of_many_people_those_with_the_most_points_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(outputs, "MOST_CLOSE", 150)
+    monkeypatch.setattr(outputs, "MOST_COMPARED", 150)
     audit = budge.audit(Model(), PEOPLE, LISTED, target=1)
     none = audit.table[audit.table["extreme"] == "none"].sort_values("n", ascending=False, kind="stable")
     few = none[none["n"].cumsum() <= 150]
@@ -96,11 +96,14 @@ def test_of_many_people_those_with_the_most_points_are_compared(monkeypatch: pyt
     assert f"closest to the target, of {len(few)} who were compared;" in rule(audit, "model", found)
 
 
-@pytest.mark.parametrize("why", ["too many points", "no numbers", "another cut"])
+@pytest.mark.parametrize("why", ["too many points", "no numbers", "another cut", "an address"])
 def test_where_outputs_cannot_be_compared_it_is_the_person_with_the_most_points(why: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    model = {"too many points": Model(), "no numbers": Model().predict, "another cut": Model(0.3)}[why]
+    model = {"no numbers": Model().predict, "another cut": Model(0.3)}.get(why, Model())
     if why == "too many points":
+        monkeypatch.setattr(outputs, "MOST_COMPARED", 1)
         monkeypatch.setattr(outputs, "MOST_CLOSE", 1)
+    if why == "an address":
+        monkeypatch.setattr(outputs, "Endpoint", type(as_predictor(model)))
     audit = budge.audit(model, PEOPLE, LISTED, target=1)
     at = np.flatnonzero(audit.table["extreme"] == "none")
     assert nearest(audit, "model", at) is None

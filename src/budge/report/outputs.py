@@ -16,7 +16,7 @@ from budge.audit.ask import Answers, asking
 from budge.audit.cases import MOST_POINTS
 from budge.audit.sources import Source, TableSource
 from budge.errors import BudgeError
-from budge.models import Predictor
+from budge.models import Endpoint, Predictor
 from budge.models.predictor import Adapted
 from budge.models.reading import Reading, same_label
 from budge.report.people import number
@@ -32,7 +32,7 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.intp]
 BoolArray = npt.NDArray[np.bool_]
 MOST_STARTS = 1000  # people as they are, for whom labels are compared with a cut of one half
-MOST_CLOSE = 100_000  # points that are asked about to tell who comes closest to the target
+MOST_CLOSE, MOST_COMPARED = 100_000, 20_000  # points that are asked about to tell who comes closest to the target: at most, and for a case of a report
 BINS, HEIGHT = 50, 40
 
 
@@ -168,9 +168,9 @@ def numbers_behind(audit: Audit, model: str) -> Numbers | None:
 
 
 def compared(audit: Audit, model: str, at: IntArray) -> IntArray:
-    """Return as many of these rows as have `MOST_CLOSE` points in all, those with the most points first."""
+    """Return as many of these rows as have `MOST_COMPARED` points in all, those with the most points first."""
     at = at[np.argsort(-audit.rows[model].counts.n[at], kind="stable")]
-    return np.asarray(at[np.cumsum(_points(audit, model, at)) <= MOST_CLOSE])
+    return np.asarray(at[np.cumsum(_points(audit, model, at)) <= MOST_COMPARED])
 
 
 def _points(audit: Audit, model: str, at: IntArray) -> IntArray:
@@ -183,10 +183,11 @@ def _points(audit: Audit, model: str, at: IntArray) -> IntArray:
 def nearest(audit: Audit, model: str, at: IntArray) -> Scores | None:
     """Return the output nearest to the target among the points of each of these rows, none of which attains it.
 
-    None where these cannot be compared: no model at hand or no score behind its answers, nothing to list or draw, or more than `MOST_CLOSE` points in all.
+    None where these cannot be compared: no model at hand, one that answers from an address, no score behind its answers, nothing to list or draw, or more
+    than `MOST_CLOSE` points in all.
     """
     context, rows, many = audit.context, audit.rows[model], _points(audit, model, at)
-    if not len(at) or not 0 < many.min() <= many.sum() <= MOST_CLOSE:
+    if not len(at) or not 0 < many.min() <= many.sum() <= MOST_CLOSE or (context is not None and isinstance(context.predictors[model], Endpoint)):
         return None
     numbers = numbers_behind(audit, model)
     if numbers is None or context is None or not numbers.at(np.zeros(0)):
