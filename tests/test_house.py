@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -175,6 +176,16 @@ def test_the_package_shows_exactly_what_it_declares() -> None:
     assert done.returncode == 0, done.stderr
     names = json.loads(done.stdout)
     assert sorted(names["visible"]) == sorted(names["all"])
+
+
+def test_modules_that_the_docs_name_are_there_after_one_import() -> None:
+    """`budge.people.People.of(…)` of a page works after ``import budge``; what needs an import of its own is imported where it is shown."""
+    pages = [path.read_text(encoding="utf-8") for path in sorted((SOURCE.parents[1] / "docs").rglob("*.md"))]
+    named = {name for page in pages for name in re.findall(r"\bbudge\.([a-z]\w*)\.[A-Za-z]", page) if f"import budge.{name}" not in page}
+    there = named & {path.stem for path in SOURCE.iterdir()} - {"mlflow", "sklearn"}
+    done = subprocess.run([sys.executable, "-c", f"import budge\nfor n in {sorted(there)}: getattr(budge, n)"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert {"people", "spec", "plan"} <= there
 
 
 @pytest.mark.parametrize("path", MODULES, ids=dotted)

@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, llm, models, plan, proof, report, stats, stress, targets, testing, web
+    from budge import (
+        constraints,
+        datasets,
+        errors,
+        llm,
+        models,
+        people,
+        plan,
+        proof,
+        report,
+        spec,
+        stats,
+        stress,
+        targets,
+        testing,
+        web,
+    )
     from budge.audit.design import Design, Execution
     from budge.audit.proofs import Proofs, prove
     from budge.audit.recourse import Recourse, recourse
@@ -52,6 +68,7 @@ __all__ = [
     "falsify",
     "llm",
     "models",
+    "people",
     "plan",
     "proof",
     "prove",
@@ -59,6 +76,7 @@ __all__ = [
     "recourse",
     "report",
     "sensitivity",
+    "spec",
     "stats",
     "stress",
     "targets",
@@ -94,7 +112,7 @@ _HOMES = {
     "ablate": "budge.stress",
     "sensitivity": "budge.stress",
 }
-_MODULES = ("constraints", "datasets", "errors", "llm", "models", "plan", "proof", "report", "stats", "stress", "targets", "testing", "web")
+_MODULES = ("constraints", "datasets", "errors", "llm", "models", "people", "plan", "proof", "report", "spec", "stats", "stress", "targets", "testing", "web")
 
 
 def __getattr__(name: str) -> Any:
