@@ -8,7 +8,23 @@ from typing import TYPE_CHECKING, Any
 from budge.audit import audit
 
 if TYPE_CHECKING:
-    from budge import constraints, datasets, errors, llm, models, people, plan, proof, report, spec, stats, stress, targets, testing, web
+    from budge import (
+        constraints,
+        datasets,
+        errors,
+        llm,
+        models,
+        people,
+        plan,
+        proof,
+        report,
+        spec,
+        stats,
+        stress,
+        targets,
+        testing,
+        web,
+    )
     from budge.audit.design import Design, Execution
     from budge.audit.proofs import Proofs, prove
     from budge.audit.recourse import Recourse, recourse

@@ -68,6 +68,17 @@ def test_a_file_comes_before_a_function(place: Path, capsys: pytest.CaptureFixtu
     assert "the file is empty" in capsys.readouterr().err
 
 
+def test_a_saved_run_of_a_draft_is_called_that(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (place / "model.yaml").read_text()
+    for name, draft in (("confirmed", ""), ("drafted", "draft: true\n")):
+        (place / "model.yaml").write_text(text.replace("budge: 1\n", f"budge: 1\n{draft}"))
+        assert main(["audit", "model.yaml", "people.csv", "--target", "1", "--model", "typed_scores:best", "-o", name, "-q"]) == 0
+        for command in (["gate", name, "--fail-if", "share(no_way) > 1"], ["compare", name, name], ["export", name, "--csv"]):
+            capsys.readouterr()
+            assert main(command) == 0
+            assert ("is a draft that nobody has confirmed" in capsys.readouterr().err) == bool(draft), command
+
+
 @pytest.mark.parametrize("options", [["--trust", "--json"], ["--trust", ""]])
 def test_trust_takes_a_type(place: Path, options: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["audit", "model.yaml", "people.csv", "--target", "1", "--model", "typed_scores:best", *options]) == 2

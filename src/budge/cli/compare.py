@@ -47,7 +47,7 @@ def _compare(
         check_rows_path(out)
         if out.exists() and not overwrite:
             raise OutputExistsError("exists already", where=str(out), remedy="choose another name, or --overwrite")
-    found = run_of(first).compare(run_of(second), model=model, other_model=other_model)
+    found = run_of(first, warn=not quiet).compare(run_of(second, warn=not quiet), model=model, other_model=other_model)
     gates = together(*(partial(found.gate, condition) for condition in fail_if or ()))
     if out is not None:
         named = str(found.table.index.name or "person")

@@ -45,7 +45,7 @@ def _export(
     for place in written:
         if place.exists() and not overwrite:
             raise OutputExistsError("exists already", where=str(place), remedy="choose another folder with --out, or --overwrite")
-    found = {name: run_of(folder) for name, folder in folders.items()}
+    found = {name: run_of(folder, warn=not quiet) for name, folder in folders.items()}
     for name, one in found.items():
         if out is not None:
             make_folder(out / name)

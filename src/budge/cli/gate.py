@@ -57,7 +57,7 @@ def _gate(
 
     Example: budge gate run/ --fail-if "share(verdict == 'below', sex == 'f') > 0.1" --fail-if "gap_low(sex) > 0.05"
     """
-    found = {name: run_of(folder) for name, folder in runs_of(run).items()}
+    found = {name: run_of(folder, warn=not quiet) for name, folder in runs_of(run).items()}
     people = None
     if data is not None:
         people = read_people(data, label, read)

@@ -148,12 +148,15 @@ def spec_of(path: Path, *, quiet: bool = False) -> InteractionModel:
     return found
 
 
-def run_of(folder: Path) -> Audit:
-    """Return a saved run; where there is none, the error tells how one is made from the shell."""
+def run_of(folder: Path, *, warn: bool = False) -> Audit:
+    """Return a saved run; where there is none, the error tells how one is made from the shell. `warn` states that its model is a draft."""
     from budge.audit.result import Audit
 
     try:
-        return Audit.load(folder)
+        found = Audit.load(folder)
+        if warn and any(note.where == "draft" for note in found.notes):
+            say(f"budge: {folder}: its interaction model {DRAFT}, and audit again", err=True)
+        return found
     except StorageError as error:
         inside = [str(inner) for name, inner in runs_of(folder).items() if name]
         if inside:

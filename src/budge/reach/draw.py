@@ -154,7 +154,7 @@ def invalid_error(broken: list[tuple[str, npt.NDArray[np.bool_]]], frame: Any) -
             Problem(
                 f"row {frame.index[int(np.flatnonzero(who)[0])]}",
                 f"breaks {label} before any move" + (f" (and {int(who.sum()) - 1} more rows)" if who.sum() > 1 else ""),
-                remedy="mend the rows, or set on_invalid to skip or keep",
+                remedy="mend the spec or the rows, or set on_invalid to skip or keep",
             )
             for label, who in broken
         ]
