@@ -196,7 +196,7 @@ MISTAKES = [
     ["plan", "--alpha", "7"],
     ["plan", "--figure", "x.gif"],
     ["study", "germany"],
-    ["audit"],
+    ["audit", "{im}", "{x}"],
     ["audit", "{im}", "{x}", "--tagret", "1"],
     ["audti"],
 ]
@@ -207,6 +207,10 @@ def test_several_mistakes_are_one_list(files: dict[str, str], capsys: pytest.Cap
     told = capsys.readouterr().err.splitlines()
     assert told[0] == "budge: 2 problems:"
     assert told[1:] == ["  1. --drop: no such column (got 'bb'); did you mean 'b'?", "  2. m.onnx: there is no such model file; check the path"]
+    assert main(["audit"]) == 2
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "budge: 3 problems:"
+    assert told[1:] == ["  1. Missing argument 'spec'", "  2. Missing argument 'DATA'", "  3. Missing option '--target'; see budge audit --help"]
 
 
 @pytest.mark.parametrize("arguments", MISTAKES, ids=" ".join)

@@ -59,9 +59,12 @@ def test_types_and_bounds() -> None:
 
 
 def test_groups() -> None:
-    assert {"features": ["home=rent", "home=own", "home=free"]} in found("one_hot")
-    assert {"features": ["rank>=1", "rank>=2", "rank>=3"]} in found("thermometer")
-    assert len(found("one_hot")) == len(found("thermometer")) == 1
+    alone = suggest(PEOPLE.drop(columns="housing"))
+    assert [f.spec["one_hot"] for f in alone.findings if f.kind == "one_hot"] == [{"features": ["home=rent", "home=own", "home=free"]}]
+    assert found("thermometer") == [{"features": ["rank>=1", "rank>=2", "rank>=3"]}]
+    beside = {"features": ["home=rent", "home=own", "home=free", "housing"], "values": [[0, 0, 1, "free"], [0, 1, 0, "own"], [1, 0, 0, "rent"]]}
+    assert [{**c, "values": sorted(c["values"])} for c in found("reachability")] == [beside]  # of a category and its dummies
+    assert found("one_hot") == []
     assert all(f.support == f.rows == N for f in FOUND.findings if f.encoding)
 
 
@@ -108,7 +111,7 @@ def test_everything_suggested_holds_and_can_be_confirmed() -> None:
 def test_from_frame_takes_types_bounds_and_encodings() -> None:
     im = budge.InteractionModel.from_frame(PEOPLE, outcome="income")
     assert "income" not in im.by_name
-    assert {c.kind for c in im.constraints} == {"one_hot", "thermometer"}
+    assert {c.kind for c in im.constraints} == {"reachability", "thermometer"}
     assert [f.name for f in im.features if not f.actionable] == ["age"]
     assert im.draft
     assert not im.confirmed().draft
@@ -239,6 +242,28 @@ def test_decimals_of_a_category_change_with_it() -> None:
     assert [r["features"] for r in ruled] == [["school", "years"], ["region", "rate"]]
     assert sorted(ruled[0]["values"]) == [["a", 0], ["b", 3], ["c", 6], ["d", 9], ["e", 12]]
     assert found.follows == {"root": "size"}
+
+
+def test_flags_of_a_category_change_with_it() -> None:
+    """Two values are enough, beside a category; a flag of an amount is an implication, which leaves all amounts possible."""
+    rng = np.random.default_rng(3)
+    level, kids, smokes = rng.integers(0, 6, 300), rng.integers(0, 4, 300), rng.integers(0, 2, 300)
+    X = pd.DataFrame({
+        "level": np.array(list("abcdef"))[level], "college": (level > 3) * 1, "doctor": np.where(level > 4, "yes", "no"),
+        "kids": kids, "no_kids": (kids == 0) * 1,
+        "smoker": np.array(["y", "n"])[smokes], "smokes": smokes == 0, "coin": rng.integers(0, 2, 300), "toss": rng.choice(["h", "t"], 300),
+    })  # fmt: skip
+    found = suggest(X)
+    assert [f.spec["reachability"]["features"] for f in found.findings if f.kind == "reachability"] == [["level", "college", "doctor"], ["smoker", "smokes"]]
+    assert {tuple(f.spec["if_then"].values()) for f in found.findings if f.kind == "if_then"} == {("no_kids == 1", "kids == 0"), ("no_kids == 0", "kids >= 1")}
+    points = found.model().sample(X.iloc[[0]], 300).points
+    assert (points["college"].eq(1) == points["level"].isin(["e", "f"])).all()
+    assert (points["doctor"].eq("yes") == points["level"].eq("f")).all()
+    assert (points["smokes"] == points["smoker"].eq("y")).all()
+    lacking = suggest(X.assign(grade=[*level[:-1] * 2.0, np.nan]))  # the others are tied as before
+    assert [f.spec for f in lacking.findings if f.kind == "reachability"] == [f.spec for f in found.findings if f.kind == "reachability"]
+    assert "tied to level" in lacking.remarks["grade"]
+    assert check(found.model("all"), X).broken_rows == 0
 
 
 def test_what_holds_but_for_missing_values_is_remarked_and_no_constraint() -> None:

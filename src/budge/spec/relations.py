@@ -31,7 +31,7 @@ MOST_ROWS = 20_000  # rows on which relations are looked for; all rows are asked
 def find_dependencies(columns: Mapping[str, Any], categories: Set[str] = frozenset()) -> list[Finding]:
     """Return groups of columns one of which determines the others in every row that has them: they can only change together, to values that occur.
 
-    Fractions are compared with `categories` alone: two amounts may follow a formula, and take values that do not occur.
+    Fractions, and columns of two values, are compared with `categories` alone: an amount that follows from another one takes values that do not occur.
 
     Examples
     --------
@@ -44,15 +44,15 @@ def find_dependencies(columns: Mapping[str, Any], categories: Set[str] = frozens
     coded = {}
     for name, column in columns.items():
         codes, levels = column.factorize()
-        if 3 <= len(levels) <= MOST_VALUES:
+        if 2 <= len(levels) <= MOST_VALUES:
             shares = np.bincount(codes[codes >= 0]) / max(int((codes >= 0).sum()), 1)
             coded[name] = codes, len(levels), math.log(float(shares @ shares))
-    fractions = {name for name in coded if columns[name].dtype.kind == "f" and (columns[name] % 1 > 0).any()}
+    apart = {name for name, (_, many, _) in coded.items() if many == 2 or (columns[name].dtype.kind == "f" and (columns[name] % 1 > 0).any())}
     groups: list[list[str]] = []
     for name, (codes, many, _) in sorted(coded.items(), key=lambda item: -item[1][1]):  # the finest first
         ruled = [
             other for other, (own, levels, alike) in coded.items()
-            if other != name and levels <= many and ({name, other}.isdisjoint(fractions) or {name, other} & categories)
+            if other != name and levels <= many and ({name, other}.isdisjoint(apart) or {name, other} & categories)
             and _determines(codes, own, levels, many, alike)
         ]  # fmt: skip
         if ruled and not any({name, *ruled} <= set(group) for group in groups):

@@ -248,10 +248,16 @@ def _findings(columns: Mapping[str, Column], frame: pd.DataFrame) -> tuple[list[
     dummies = {n: c.values for n, c in columns.items() if c.zero_one}
     groups = [_remarked(f, columns) for f in find_groups(dummies)]
     counts = {n: c.values for n, c in columns.items() if c.feature.type in ("integer", "real") and not c.zero_one}
-    listed = {n: frame[n] for n, c in columns.items() if c.feature.type == "category" or (n in counts and not np.isinf(counts[n]).any())}
     categories = {n: frame[n] for n, c in columns.items() if c.feature.type == "category"}
-    dependent = find_dependencies(_first(listed), categories.keys())
+    finite = {n: values for n, values in counts.items() if not np.isinf(values).any()}
+    chosen = {**_first(categories), **_first(finite), **_first(dummies)}
+    told = {n: frame[n] for n in columns if n in chosen}
+    whole = {n: column for n, column in told.items() if not column.isna().any()}
+    dependent = find_dependencies(whole, categories.keys())
+    dependent += [f for f in find_dependencies(told, categories.keys()) if f.gaps] if len(whole) < len(told) else []
     ruled = [f for f in dependent if any(columns[n].feature.actionable for n in f.spec["reachability"]["features"])]
+    listed = [set(_names(f)) for f in ruled if not f.gaps]
+    groups = [f for f in groups if not any(set(_names(f)) <= group for group in listed)]  # of a category beside its dummies
     members = [set(_names(f)) for f in (*groups, *ruled)]
     still = {n for n, c in columns.items() if not c.feature.actionable}  # a rule between what nobody moves forbids nothing
     implied, left_off = find_implications(_first(dummies), _first(counts), _first(categories), [*members, still])
