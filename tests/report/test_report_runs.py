@@ -110,6 +110,23 @@ def test_ends_that_are_known_have_no_level(capsys: Any) -> None:
     assert "95 % interval" in printed(audited(groups="home"), capsys, "home")  # of a larger population
 
 
+@pytest.mark.parametrize("claim", ["below", "above"])
+def test_where_missing_answers_leave_people_open_the_rest_were_found(claim: str) -> None:
+    im = InteractionModel([Feature("x", "integer", bounds=(0, 9)), Feature("kind", "integer", bounds=(0, 2), actionable=False)])
+    X = pd.DataFrame({"x": 0, "kind": [0, 1, 2, 2]})
+
+    def model(table: pd.DataFrame) -> Any:
+        hit = np.where(table["kind"] == 0, table["x"] > 8, table["kind"] == 1) & (table["x"] > 0)
+        return np.where((table["kind"] == 2) & (table["x"] > 0), np.nan, hit.astype(float))
+
+    design, checks = budge.Design(max_unresolved=1.0, threshold=0.3, claim=claim), budge.Execution(check=False)
+    audit = budge.audit(model, X, im, target=1.0, design=design, execution=checks)
+    known = budge.audit(model, X[:2], im, target=1.0, design=design, execution=checks)
+    words = "more than 30 % of their points at" if claim == "above" else "almost no way to"
+    assert told_of(audit, "model", Wording()).headline.startswith(f"1 of 4 people was found to have {words}")
+    assert told_of(known, "model", Wording()).headline.startswith(f"1 of 2 people has {words}")
+
+
 def test_ends_of_a_share_that_are_one_number_are_stated_once(capsys: Any) -> None:
     im = InteractionModel([Feature("x", "integer", bounds=(0, 9)), Feature("ok", "binary", actionable=False)])
     X = pd.DataFrame({"x": 0, "ok": [0, 0, 1] * 4})

@@ -164,6 +164,11 @@ def _known(found: Summary) -> bool:
     return not any(found.methods.get(how) for how in DRAWN)
 
 
+def _sure(found: Summary) -> bool:
+    """Return whether everybody's verdict is known: nothing was drawn, and nobody is open for missing answers or between proved ends."""
+    return _known(found) and not found.verdicts.get("inconclusive")
+
+
 def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summary, nouns: Wording, harmed: int, *, brief: bool) -> str:
     judged, design, target = sum(numbers.values()), audit.design, nouns.target(audit.info)
     if not judged:
@@ -171,7 +176,7 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
     if judged == 1:
         return _one(audit, model, nouns)
     whom, none = f"{judged:,} {nouns.people(judged)}", numbers["none"]
-    have = _have(harmed) if _known(found) else f"{'was' if harmed == 1 else 'were'} found to have"
+    have = _have(harmed) if _sure(found) else f"{'was' if harmed == 1 else 'were'} found to have"
     if brief and (harmed or none):
         whom += f" ({percent((none if design.threshold == 0 and design.claim == 'below' else harmed) / judged)})"
     still = f"; for {found.open_ways:,} it is not known whether they have one" if found.open_ways else ""
@@ -180,7 +185,8 @@ def _headline(audit: Audit, model: str, numbers: Mapping[str, int], found: Summa
         way = "a way" if design.threshold == 0 else f"more than {percent(design.threshold)} of their points at"
         return f"{harmed:,} of {whom} {have} {way} {'to ' if design.threshold == 0 else ''}{target}{every}."
     if none and (none == harmed or design.threshold == 0):
-        return f"{none:,} of {whom} {_have(none)} no way at all to {target}{still if design.threshold == 0 else ''}."
+        has = have if none == harmed and _known(found) else _have(none)
+        return f"{none:,} of {whom} {has} no way at all to {target}{still if design.threshold == 0 else ''}."
     if harmed:
         rest = f"; {none:,} {_have(none)} none at all" if none else "; each has at least one" if found.open_ways == 0 else ""
         return f"{harmed:,} of {whom} {have} almost no way to {_with_tau(target, design, brief=brief)}{rest}."
@@ -261,7 +267,7 @@ def _having(audit: Audit, model: str, nouns: Wording) -> str:
     others = ~has & ~rows.counts.is_law("none")
     side = (claims.verdict == "above") if design.claim == "above" else (claims.verdict == "below") | (claims.extreme == "none")
     harmed, many = int((side & others).sum()), int(others.sum())
-    have = _have(harmed) if _known(audit.summary(model)) else f"{'was' if harmed == 1 else 'were'} found to have"
+    have = _have(harmed) if _sure(audit.summary(model)) else f"{'was' if harmed == 1 else 'were'} found to have"
     rest = f" Of the other {many:,}, {harmed:,} {have} {claim_words(design)}." if many else ""
     if len(rows.index) == 1:
         return f"They have {nouns.goal()} as they are."
