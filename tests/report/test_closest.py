@@ -123,6 +123,22 @@ def test_the_points_of_all_are_asked_about_once() -> None:
     assert model.asked == asked
 
 
+def test_a_run_is_saved_though_its_model_fails_then(tmp_path: Path) -> None:
+    class Failing(Model):
+        down = False
+
+        def predict_proba(self, table: Any) -> Any:
+            if self.down:
+                raise SystemExit("gone")
+            return super().predict_proba(table)
+
+    model = Failing()
+    audit = budge.audit(model, PEOPLE, LISTED, target=1)
+    model.down = True
+    assert budge.Audit.load(audit.save(tmp_path / "run")).table.equals(audit.table)
+    assert cases(audit, "model", {}, Wording())[0]["best"] == ""
+
+
 def test_numbers_that_do_not_decide_the_labels_are_not_shown() -> None:
     """A tuned classifier cuts elsewhere: people without a way are all below one half, and one half is not what the target needs."""
     tuned = budge.audit(Model(0.3), PEOPLE, LISTED, target=1)

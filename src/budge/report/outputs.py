@@ -147,7 +147,8 @@ def numbers_of(predictor: Predictor, target: Target, people: Any) -> Numbers | N
     made = Numbers(replace(predictor, reading=twin), target, tuple(Scores(np.zeros(0), 0.5, closed, bounds=twin.bounds) for closed in (False, True)))
     some = people.iloc[np.unique(np.linspace(0, len(people) - 1, min(len(people), MOST_STARTS)).astype(int))]
     try:
-        labels, good = predictor.predict_resolved(some)
+        with asking(predictor.name):
+            labels, good = predictor.predict_resolved(some)
         values, inside = np.where(good, made.values(some), np.nan), np.zeros(len(some), dtype=bool)
         inside[good] = target.hits(np.array(np.asarray(labels)[good].tolist()))
     except BudgeError:
