@@ -286,6 +286,8 @@ def counted(row: Mapping[str, Any]) -> str:
     >>> row = {"method": "exact", "hits": 4, "n": 8, "unresolved": 0, "rho": 0.5}
     >>> counted(row), counted({**row, "method": "sample"}), counted({**row, "method": "sample", "hits": 0, "rho": 0.0})
     ('4 of 8 points (ρ 0.5)', '4 hits in 8 draws', 'no hit in 8 draws')
+    >>> counted({**row, "hits": 0, "n": 1, "rho": 0.0})
+    '0 of 1 point (ρ 0)'
     """
     if row["method"] == "none":
         return f"no verdict ({str(row['status']).replace('_', ' ')})"
@@ -294,7 +296,8 @@ def counted(row: Mapping[str, Any]) -> str:
     if row["method"] == "proved":
         return f"{rho}, proved"
     hits = "no hit" if not row["hits"] else "1 hit" if row["hits"] == 1 else f"{row['hits']:,} hits"
-    found = f"{row['hits']:,} of {row['n']:,} points ({rho})" if rho else f"{hits} in {row['n']:,} draws"
+    points = "1 point" if row["n"] == 1 else f"{row['n']:,} points"
+    found = f"{row['hits']:,} of {points} ({rho})" if rho else f"{hits} in {row['n']:,} draws"
     return found + (f", {row['unresolved']:,} without an answer" if row["unresolved"] else "")
 
 
