@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from budge.errors import Problem, nearest
 
-__all__ = ["KINDS", "Distribution"]
+__all__ = ["KINDS", "Distribution", "nearest_of"]
 
 KINDS = ("uniform", "log", "empirical", "weights")
 FloatArray = npt.NDArray[np.float64]
@@ -123,5 +123,18 @@ class Distribution:
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(at > 0, 1.0 / at, 0.0)
         known, weights = self.table(levels)
-        place = np.clip(np.searchsorted(known, at), 0, len(known) - 1)
+        place = nearest_of(known, at)
         return np.where(np.abs(known[place] - at) <= 1e-9 * np.maximum(1.0, np.abs(at)), weights[place], 0.0)
+
+
+def nearest_of(values: FloatArray, at: FloatArray) -> npt.NDArray[np.intp]:
+    """Return the positions of the values, which are in order, that are nearest to given numbers.
+
+    Examples
+    --------
+    >>> nearest_of(np.array([0.1, 0.7]), np.array([0.7 + (0.1 - 0.7), 0.6, 2.0])).tolist()
+    [0, 1, 1]
+    """
+    above = np.minimum(np.searchsorted(values, at), len(values) - 1)
+    below = np.maximum(above - 1, 0)
+    return np.where(np.abs(at - values[below]) < np.abs(values[above] - at), below, above)

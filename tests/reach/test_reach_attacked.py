@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import budge
 from budge import Feature, InteractionModel
-from budge.constraints import LinearConstraint, Rule
+from budge.constraints import LinearConstraint, Reachability, Rule
+from budge.distributions import Distribution
 from budge.errors import DrawError, EmptyError
 
 
@@ -62,3 +65,24 @@ def test_totals_that_share_reals_are_drawn_together(measure: str) -> None:
     points = im.sample({"r0": 0.0, "r1": 1.0, "r2": 5.0, "i": 5}, 500, seed=1).points
     assert (points["r0"].abs() + 0.01 * (points["i"] - 5).abs() <= 6 + 1e-9).all()
     assert ((points["r1"] - 1).abs() + (points["r2"] - 5).abs() <= 3 + 1e-9).all()
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_listed_fractions_are_reached_to_the_last_bit(seed: int) -> None:
+    """0.7 + (0.1 - 0.7) is not 0.1, and a model that compares with 0.1 sees the difference."""
+    rng = np.random.default_rng(seed)
+    rates = rng.permutation(np.unique(rng.integers(1, 40, 6))) / 10.0 ** rng.integers(1, 4)
+    k, rate, other = Feature("k", "integer", bounds=(0, len(rates) - 1)), real("rate", 0, 10), real("z", 0, 1)
+    together = Reachability(("k", "rate"), tuple((i, float(value)) for i, value in enumerate(rates)))
+    alone = Feature("rate", "real", bounds=(0, 10), distribution=Distribution.from_spec({"empirical": rates.tolist()}))
+    X = pd.DataFrame({"k": range(len(rates)), "rate": rates, "z": 0.25})
+    for im in (InteractionModel([k, rate, other], [together]), InteractionModel([k, rate], [together]), InteractionModel([alone])):
+        people = X[list(im.by_name)]
+        for row in people.to_dict("records"):
+            tables = [im.sample(row, 60).points] + ([im.enumerate(row).points] if "z" not in row else [])
+            assert len(tables) == 1 or set(tables[1]["rate"]) == set(rates)
+            for points in tables:
+                assert set(points["rate"]) <= set(rates)
+                assert len(im.by_name) == 1 or (points["rate"].to_numpy() == rates[points["k"].to_numpy(dtype=int)]).all()
+        found = budge.audit(lambda t: (t["rate"] == rates[0]).astype(int), people, im, target=1, population="all", n=200).table
+        assert (found["hits"] > 0).all()

@@ -142,7 +142,7 @@ def test_several_models_and_stress_tests(tmp_path: Path) -> None:
     assert "Other interaction models" in page.text
     for name in (*gone.relaxations, *wide.members):
         assert name in page.text
-    assert "People about whom the two models disagree: " in page.text
+    assert "Shaded: almost no way under one of the two alone. People whom both judge and about whom they disagree: " in page.text
 
 
 @pytest.mark.parametrize("name", HOSTILE)

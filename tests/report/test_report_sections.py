@@ -275,6 +275,9 @@ def test_two_models_meet_in_one_table() -> None:
     assert {row["model"]: row["shared"] for row in found["rows"]} == {"strict": int(first.sum()), "generous": int(second.sum())}
     has = pair["names"].index("has it now")
     assert pair["counts"][has][has] == len(X) - len(strict.index.union(kind.index))
+    stuck = [name in ("no way", "almost none") for name in pair["names"]]
+    assert pair["tints"] == [[stuck[a] != stuck[b] and count > 0 for b, count in enumerate(row)] for a, row in enumerate(pair["counts"])]
+    assert np.array(pair["tints"]).any()
     assert compared(audited(), PLAIN) is None
 
 

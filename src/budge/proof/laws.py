@@ -18,7 +18,7 @@ from budge.errors import ReachError
 from budge.interaction import InteractionModel
 from budge.parts import Part
 from budge.proof.structure import Column
-from budge.reach.reacher import reacher
+from budge.reach.reacher import onto, reacher
 
 __all__ = ["Interval", "Law", "Laws", "Listed", "Run", "laws_of"]
 
@@ -139,4 +139,8 @@ def _law(part: Part, im: InteractionModel, row: FloatArray, place: dict[str, int
     changes, shares = alone.listed
     at = np.array([maker.position[name] for name in part.names], dtype=np.intp)
     counts = np.ones(len(changes), dtype=np.int64) if shares is None else shares
-    return Listed(tuple(place[name] for name in part.names), row[at] + changes, counts)
+    values = row[at] + changes
+    for k, j in enumerate(at.tolist()):
+        if j in maker.lists:
+            values[:, k] = onto(maker.lists[j], values[:, k], row[j])
+    return Listed(tuple(place[name] for name in part.names), values, counts)

@@ -58,8 +58,10 @@ def enumerate_points(model: InteractionModel, x: Any, *, limit: int = 1_000_000,
     if size > limit:
         parts = " × ".join(f"{p.configurations:,}" for p in how if (p.configurations or 1) > 1)
         raise TooLargeError(f"{size:,} points are reachable ({parts})", got=f"limit {limit:,}", remedy="raise the limit, or draw a sample")
-    changes, weights = block.points(0)
-    return ReachableSet(model, changes.T + row, frame, block.status[0], how, problems, weights)
+    moved, _, weights = block.listed(np.zeros(1, dtype=np.intp))
+    points = np.tile(row, (size, 1))
+    points[:, maker.moved] = moved.T
+    return ReachableSet(model, points, frame, block.status[0], how, problems, weights)
 
 
 def sample_points(
@@ -122,6 +124,7 @@ def _by_milp(maker: Reacher, row: FloatArray, stream: Stream, n: int) -> tuple[F
         for name, change in drawn.items():
             if maker.spot[maker.position[name]] >= 0:
                 moved[maker.spot[maker.position[name]]] += change
+    maker.settle(moved, row[None, :], n)
     effects = add_effects(Block(maker, row[None, :], ()), moved, stream, 0, n)
     return moved, effects, tuple(PartDiagnostics(part.names, "milp", None) for part in parts)
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from budge.constraints import Reachability
+from budge.distributions import nearest_of
 from budge.errors import EmptyError
 from budge.features import Feature
 from budge.parts import Part
+from budge.reach.core import listed_values
 from budge.reach.downstream import add_effects
 from budge.reach.forms import nothing
 from budge.reach.prepare import prepare
@@ -25,11 +28,12 @@ from budge.reach.streams import Stream, region_of, unit
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
 
-__all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
+__all__ = ["Alone", "Block", "PartBlock", "Reacher", "onto", "reacher"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
+ROUNDING = 2.0**-50  # share of the terms by which a sum of two numbers may be off
 AT_ONCE = 2**15  # draws that are made together: what they need on the way stays in the cache
 
 
@@ -216,6 +220,7 @@ class Block:
             np.add(number, (self.rows[:, j] + low)[:, None], out=out[maker.spot[j]])
         for j in maker.acted:  # an effect alone moves it
             out[maker.spot[j]][:] = self.rows[:, j, None]
+        maker.settle(moved, self.rows, n)
 
     # -- listing ------------------------------------------------------------------------------------------------------
 
@@ -256,6 +261,7 @@ class Block:
                 if weights is None:
                     weights = np.repeat(1.0 / counts, counts)
                 weights[ends[a] : ends[b]] = np.tile(shares, b - a)
+        maker.settle(moved, self.rows[people], counts)
         return moved, counts, weights
 
     def diagnostics(self, person: int) -> tuple[PartDiagnostics, ...]:
@@ -288,6 +294,7 @@ class Reacher:
         self.felt = {name for e in model.effects for _, name in e.parents} | {e.feature for e in model.effects}
         self.felt |= {name for part in model.parts if part.links and self.felt & set(part.names) for name in part.names}
         self.merged = _merged(self.parts)
+        self.lists = {j: values for j, f in enumerate(model.features) if self.spot[j] >= 0 and len(values := _listed(model, f))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -295,6 +302,11 @@ class Reacher:
     def block(self, rows: FloatArray) -> Block:
         """Prepare these people."""
         return Block(self, rows, tuple(self._part(part, rows) for part in self.merged))
+
+    def settle(self, moved: FloatArray, rows: FloatArray, counts: int | IntArray) -> None:
+        """Put what was reached onto listed values: a start and a change add up to them within rounding only. `rows` are the starts, so many points each."""
+        for j, values in self.lists.items():
+            moved[self.spot[j]] = onto(values, moved[self.spot[j]], np.repeat(rows[:, j], counts))
 
     def alone(self, part: Part, row: FloatArray) -> Alone:
         """Prepare one part for one person."""
@@ -327,6 +339,28 @@ class Reacher:
             where=f"{who}part {', '.join(part.names)}",
             remedy="drop or relax one of them",
         )
+
+
+def _listed(model: InteractionModel, feature: Feature) -> FloatArray:
+    """Return the values of a real feature that its distribution or a constraint lists, in order."""
+    if feature.type != "real":
+        return np.zeros(0)
+    own = listed_values(feature)
+    lists = [c.table()[:, c.features.index(feature.name)] for c in model.constraints if isinstance(c, Reachability) and feature.name in c.features]
+    return np.unique(np.concatenate(lists + ([] if own is None else [own]))) if lists or own is not None else np.zeros(0)
+
+
+def onto(values: FloatArray, reached: FloatArray, starts: Any) -> FloatArray:
+    """Return what was reached, with listed values (in order) in the place of what differs from them by the rounding of a sum alone.
+
+    Examples
+    --------
+    >>> onto(np.array([0.1, 0.7]), np.array([0.7 + (0.1 - 0.7), 0.7, 0.2]), 0.7).tolist()
+    [0.1, 0.7, 0.2]
+    """
+    near = values[nearest_of(values, reached)]
+    close = (np.abs(reached - near) <= ROUNDING * (np.abs(near) + np.abs(starts))) & (reached != starts)  # who stays, stays to the last bit
+    return np.where(close, near, reached)
 
 
 def _merged(parts: Sequence[Part], most: int = 512) -> list[Part]:

@@ -103,11 +103,14 @@ def _pair(audit: Audit, one: str, two: str, states: dict[str, npt.NDArray[np.obj
     both = np.isin(first, list(CATEGORIES)) & np.isin(second, list(CATEGORIES))
     mine, other = _on_claim(audit, first, one)[both], _on_claim(audit, second, two)[both]
     alone, away = int((mine & ~other).sum()), int((~mine & other).sum())
-    apart = np.flatnonzero(both & (_on_claim(audit, first, one) != _on_claim(audit, second, two)))
+    alike = _on_claim(audit, first, one) == _on_claim(audit, second, two)
+    known = {*CATEGORIES, "has"}
+    tints = [[{a, b} <= known and bool(((first == a) & (second == b) & ~alike).any()) for b in names] for a in names]
+    apart = np.flatnonzero(both & ~alike)
     labels = dict(zip(audit.rows[one].place.tolist(), audit.rows[one].index))
     return {
-        "first": one, "second": two, "names": [words[name] for name in names], "keys": names, "counts": counts, "sums": [sum(row) for row in counts],
-        "sentence": _difference(audit, one, two, alone, away, int(both.sum())),
+        "first": one, "second": two, "names": [words[name] for name in names], "keys": names, "counts": counts, "tints": tints,
+        "sums": [sum(row) for row in counts], "sentence": _difference(audit, one, two, alone, away, int(both.sum())),
         "people": [shown(labels[int(place)]) for place in apart[:MOST_NAMED]], "more": max(len(apart) - MOST_NAMED, 0),
     }  # fmt: skip
 
