@@ -24,7 +24,7 @@ class Wording:
     people_name, target_name
         A plural such as "refused applicants", and what the target means, such as "approval".
     group_labels
-        For a column of groups, what its values are called: ``{"sex": {"0": "women", "1": "men"}}``. Values are matched as texts.
+        For a column of groups, what its values are called: ``{"sex": {0: "women", 1: "men"}}``. Values are matched as texts: 0 and "0" are one.
     feature_labels
         What features are called: ``{"HasGuarantor": "guarantor"}``.
     level_labels
@@ -43,9 +43,9 @@ class Wording:
     threshold_reason: str = ""
     purpose: str = ""
     auditor: str = ""
-    group_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    group_labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
     feature_labels: Mapping[str, str] = field(default_factory=dict)
-    level_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    level_labels: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -54,7 +54,7 @@ class Wording:
                 _check_text(given, each.name)
             elif each.name.endswith("_labels"):
                 _check_labels(given, each.name, deep=each.name != "feature_labels")
-                plain = {key: dict(value) if isinstance(value, Mapping) else value for key, value in given.items()}
+                plain = {name: {_name_of(k): label for k, label in value.items()} if isinstance(value, Mapping) else value for name, value in given.items()}
                 object.__setattr__(self, each.name, plain)
             else:
                 raise InputError("must be a text", where=each.name, got=given)
@@ -195,15 +195,21 @@ def _check_text(given: Any, where: str) -> None:
         raise InputError(f"is too long: at most {LONGEST} characters", where=where, got=f"{len(given):,} characters")
 
 
-def _check_labels(given: Any, where: str, *, deep: bool) -> None:
+def _check_labels(given: Any, where: str, *, deep: bool, value: bool = False) -> None:
+    """Check a mapping of names, or of values, to words; `deep` of names to mappings of values to words."""
     if not isinstance(given, Mapping):
         raise InputError("must map names to words", where=where, got=given)
     for name, label in given.items():
-        _check_text(name, where)
+        _check_text(_name_of(name) if value else name, where)
         if deep:
-            _check_labels(label, f"{where}: {name}", deep=False)
+            _check_labels(label, f"{where}: {name}", deep=False, value=True)
         else:
             _check_text(label, f"{where}: {name}")
+
+
+def _name_of(value: Any) -> Any:
+    """Return the text of a number or a truth value that has a label."""
+    return shown(value) if isinstance(value, bool | int | float | np.bool_ | np.number) else value
 
 
 def shown(value: Any) -> str:

@@ -76,8 +76,18 @@ def test_words_that_are_none_are_refused(tmp_path: Path) -> None:
         budge.Execution(wording="approval")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="at most 500 characters"):
         budge.Wording(purpose="x" * 501)
+    with pytest.raises(InputError, match="must be a text"):
+        budge.Wording(feature_labels={1: "one"})  # type: ignore[dict-item]
+    with pytest.raises(InputError, match="must be a text"):
+        budge.Wording(group_labels={"home": {None: "one"}})
     frozen = budge.Wording(feature_labels=MappingProxyType({"a": "b"}))
     assert frozen.to_dict() == {"feature_labels": {"a": "b"}}
+
+
+def test_values_with_labels_are_given_as_they_are_or_as_texts() -> None:
+    texts = budge.Wording(group_labels={"sex": {"0": "women", "1": "men"}}, level_labels={"part": {"0.5": "half"}})
+    assert budge.Wording(group_labels={"sex": {0: "women", 1.0: "men"}}, level_labels={"part": {np.float64(0.5): "half"}}) == texts
+    assert texts.group("sex", 1, short=True) == "men"
 
 
 def test_a_forged_wording_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -326,8 +326,8 @@ class Audit:
 
     def to_html(
         self, path: str | Path, *, by: Any = (), why: bool = True, ablation: Any = None, sensitivity: Any = None, title: str = "", target_name: str = "",
-        people_name: str = "", group_labels: Mapping[str, Mapping[str, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
-        level_labels: Mapping[str, Mapping[str, str]] | None = None, threshold_reason: str = "", purpose: str = "", auditor: str = "",
+        people_name: str = "", group_labels: Mapping[str, Mapping[Any, str]] | None = None, feature_labels: Mapping[str, str] | None = None,
+        level_labels: Mapping[str, Mapping[Any, str]] | None = None, threshold_reason: str = "", purpose: str = "", auditor: str = "",
         progress: Progress | bool | None = None, overwrite: bool = False,
     ) -> Path:  # fmt: skip
         """Write a report that a regulator can read and print: one file, no network.
