@@ -8,7 +8,7 @@ import pytest
 
 import budge
 from budge import Feature, InteractionModel
-from budge.constraints import LinearConstraint, Reachability, Rule
+from budge.constraints import DirectionalLinkage, IfThen, LinearConstraint, Reachability, Rule
 from budge.distributions import Distribution
 from budge.errors import DrawError, EmptyError
 
@@ -86,3 +86,16 @@ def test_listed_fractions_are_reached_to_the_last_bit(seed: int) -> None:
                 assert len(im.by_name) == 1 or (points["rate"].to_numpy() == rates[points["k"].to_numpy(dtype=int)]).all()
         found = budge.audit(lambda t: (t["rate"] == rates[0]).astype(int), people, im, target=1, population="all", n=200).table
         assert (found["hits"] > 0).all()
+
+
+def test_what_a_rule_sets_or_a_bound_clips_is_reached_to_the_last_bit() -> None:
+    status = Feature("status", "category", levels=("a", "b"))
+    rules = [IfThen("status == 'a'", "rate == 0.1"), IfThen("status == 'b'", "rate == 0.7")]
+    for start in ({"status": "a", "rate": 0.1}, {"status": "b", "rate": 0.7}):
+        assert set(InteractionModel([status, real("rate", 0, 1)], rules).sample(start, 40).points["rate"]) == {0.1, 0.7}
+    held = real("held", 0.1, 0.9, actionable=False)
+    steps = InteractionModel([Feature("n", "integer", bounds=(0, 20)), held], [DirectionalLinkage("n", {"held": 0.1}, on_exceed="clip")])
+    reached = steps.enumerate({"n": 9, "held": 0.7}).points["held"]
+    assert (reached.min(), reached.max()) == (0.1, 0.9)
+    drawn = InteractionModel([real("n", 0, 1), held], [DirectionalLinkage("n", {"held": 5.0}, on_exceed="clip")]).sample({"n": 0.3, "held": 0.7}, 99).points
+    assert (drawn["held"].min(), drawn["held"].max()) == (0.1, 0.9)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from budge.constraints import AdditiveLinkage, Constraint, IfThen, LinearConstraint, OneHot, Rule, Switch
-from budge.expressions import Formula, Row, Total, Var
+from budge.expressions import All, Formula, Row, Some, Total, Var
 from budge.parts import Part
 
 __all__ = ["ApartError", "Forms", "LinearRow", "forms_of", "holding", "ignores_x"]
@@ -58,6 +58,10 @@ class Forms:
             terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
         return LinearRow(values, moves, float(np.asarray(formula.linear.const)), formula.relation)
 
+    def equals(self, name: str) -> list[float]:
+        """Return the numbers that the value of a feature is set equal to, in rows that are the same for everybody."""
+        return [number for formula in self._fixed.values() for number in _equals(formula, name)]
+
     def formula(
         self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None
     ) -> Formula | None:
@@ -86,6 +90,16 @@ class Forms:
         given = {(layer, name): known[layer, name] for name in scope for layer in ("value", "action", "change") if (layer, name) in known}
         gone: dict[Var, Any] = {("value", name): np.nan for name in scope if np.isnan(np.ravel(x[name])[0])}
         return {name: x[name] for name in scope}, given | gone, gone
+
+
+def _equals(formula: Formula | None, name: str) -> Iterator[float]:
+    if isinstance(formula, All | Some):
+        for part in formula.parts:
+            yield from _equals(part, name)
+    elif isinstance(formula, Row) and formula.relation == "==" and list(formula.linear.terms) == [("value", name)]:
+        number = -np.asarray(formula.linear.const, dtype=float) / np.asarray(formula.linear.terms["value", name], dtype=float)
+        if np.isfinite(number):
+            yield float(number)
 
 
 def nothing() -> None:

@@ -18,7 +18,7 @@ from budge.features import Feature
 from budge.parts import Part
 from budge.reach.core import listed_values
 from budge.reach.downstream import add_effects
-from budge.reach.forms import nothing
+from budge.reach.forms import forms_of, nothing
 from budge.reach.prepare import prepare
 from budge.reach.results import PartDiagnostics
 from budge.reach.starts import distinct
@@ -294,7 +294,7 @@ class Reacher:
         self.felt = {name for e in model.effects for _, name in e.parents} | {e.feature for e in model.effects}
         self.felt |= {name for part in model.parts if part.links and self.felt & set(part.names) for name in part.names}
         self.merged = _merged(self.parts)
-        self.lists = {j: values for j, f in enumerate(model.features) if self.spot[j] >= 0 and len(values := _listed(model, f))}
+        self.lists = {self.position[f.name]: values for part in moving for f in part.features if len(values := _listed(part, f))}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -306,7 +306,8 @@ class Reacher:
     def settle(self, moved: FloatArray, rows: FloatArray, counts: int | IntArray) -> None:
         """Put what was reached onto listed values: a start and a change add up to them within rounding only. `rows` are the starts, so many points each."""
         for j, values in self.lists.items():
-            moved[self.spot[j]] = onto(values, moved[self.spot[j]], np.repeat(rows[:, j], counts))
+            if self.spot[j] >= 0:
+                moved[self.spot[j]] = onto(values, moved[self.spot[j]], np.repeat(rows[:, j], counts))
 
     def alone(self, part: Part, row: FloatArray) -> Alone:
         """Prepare one part for one person."""
@@ -341,13 +342,14 @@ class Reacher:
         )
 
 
-def _listed(model: InteractionModel, feature: Feature) -> FloatArray:
-    """Return the values of a real feature that its distribution or a constraint lists, in order."""
+def _listed(part: Part, feature: Feature) -> FloatArray:
+    """Return the values at which a real feature stands with some probability, in order: those listed, set equal to, or the bounds that clip it."""
     if feature.type != "real":
         return np.zeros(0)
-    own = listed_values(feature)
-    lists = [c.table()[:, c.features.index(feature.name)] for c in model.constraints if isinstance(c, Reachability) and feature.name in c.features]
-    return np.unique(np.concatenate(lists + ([] if own is None else [own]))) if lists or own is not None else np.zeros(0)
+    own, clipped = listed_values(feature), any(link.on_exceed == "clip" for link in part.links.get(feature.name, ()))
+    found = [c.table()[:, c.features.index(feature.name)] for c in part.constraints if isinstance(c, Reachability) and feature.name in c.features]
+    found += [np.array(forms_of(part).equals(feature.name)), np.array([end for end in feature.range if clipped and np.isfinite(end)])]
+    return np.unique(np.concatenate(found if own is None else [*found, own]))
 
 
 def onto(values: FloatArray, reached: FloatArray, starts: Any) -> FloatArray:
