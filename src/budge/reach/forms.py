@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,14 @@ class Forms:
             terms[name] = terms.get(name, 0.0) + float(np.asarray(c))
         return LinearRow(values, moves, float(np.asarray(formula.linear.const)), formula.relation)
 
-    def equals(self, name: str) -> list[float]:
-        """Return the numbers that the value of a feature is set equal to, in rows that are the same for everybody."""
-        return [number for formula in self._fixed.values() for number in _equals(formula, name)]
+    @cached_property
+    def equals(self) -> dict[str, list[float]]:
+        """The numbers that the values of features are set equal to, in rows that are the same for everybody."""
+        found: dict[str, list[float]] = {}
+        for formula in self._fixed.values():
+            for name, number in _equals(formula):
+                found.setdefault(name, []).append(number)
+        return found
 
     def formula(
         self, constraint: Constraint, x: Mapping[str, FloatArray | float], known: Mapping[Var, FloatArray | float] | None = None
@@ -92,14 +98,15 @@ class Forms:
         return {name: x[name] for name in scope}, given | gone, gone
 
 
-def _equals(formula: Formula | None, name: str) -> Iterator[float]:
+def _equals(formula: Formula | None) -> Iterator[tuple[str, float]]:
     if isinstance(formula, All | Some):
         for part in formula.parts:
-            yield from _equals(part, name)
-    elif isinstance(formula, Row) and formula.relation == "==" and list(formula.linear.terms) == [("value", name)]:
-        number = -np.asarray(formula.linear.const, dtype=float) / np.asarray(formula.linear.terms["value", name], dtype=float)
-        if np.isfinite(number):
-            yield float(number)
+            yield from _equals(part)
+    elif isinstance(formula, Row) and formula.relation == "==" and len(formula.linear.terms) == 1:
+        ((layer, name), factor), = formula.linear.terms.items()
+        number = -np.asarray(formula.linear.const, dtype=float) / np.asarray(factor, dtype=float)
+        if layer == "value" and np.isfinite(number):
+            yield name, float(number)
 
 
 def nothing() -> None:

@@ -294,7 +294,7 @@ class Reacher:
         self.felt = {name for e in model.effects for _, name in e.parents} | {e.feature for e in model.effects}
         self.felt |= {name for part in model.parts if part.links and self.felt & set(part.names) for name in part.names}
         self.merged = _merged(self.parts)
-        self.lists = {self.position[f.name]: values for part in moving for f in part.features if len(values := _listed(part, f))}
+        self.lists = {self.position[name]: values for part in moving for name, values in _lists(part).items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -342,14 +342,16 @@ class Reacher:
         )
 
 
-def _listed(part: Part, feature: Feature) -> FloatArray:
-    """Return the values at which a real feature stands with some probability, in order: those listed, set equal to, or the bounds that clip it."""
-    if feature.type != "real":
-        return np.zeros(0)
-    own, clipped = listed_values(feature), any(link.on_exceed == "clip" for link in part.links.get(feature.name, ()))
-    found = [c.table()[:, c.features.index(feature.name)] for c in part.constraints if isinstance(c, Reachability) and feature.name in c.features]
-    found += [np.array(forms_of(part).equals(feature.name)), np.array([end for end in feature.range if clipped and np.isfinite(end)])]
-    return np.unique(np.concatenate(found if own is None else [*found, own]))
+def _lists(part: Part) -> dict[str, FloatArray]:
+    """Return the values at which real features stand with some probability, in order: those listed, set equal to, or the bounds that clip them."""
+    found = {name: [np.array(numbers)] for name, numbers in forms_of(part).equals.items()}
+    for c in (c for c in part.constraints if isinstance(c, Reachability)):
+        for name, values in zip(c.features, c.table().T):
+            found.setdefault(name, []).append(values)
+    for f in part.features:
+        own, clipped = listed_values(f), any(link.on_exceed == "clip" for link in part.links.get(f.name, ()))
+        found.setdefault(f.name, []).extend([*([] if own is None else [own]), np.array([end for end in f.range if clipped and np.isfinite(end)])])
+    return {f.name: values for f in part.features if f.type == "real" and len(values := np.unique(np.concatenate(found[f.name])))}
 
 
 def onto(values: FloatArray, reached: FloatArray, starts: Any) -> FloatArray:
