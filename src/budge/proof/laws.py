@@ -18,7 +18,8 @@ from budge.errors import ReachError
 from budge.interaction import InteractionModel
 from budge.parts import Part
 from budge.proof.structure import Column
-from budge.reach.reacher import onto, reacher
+from budge.reach.listed_reals import onto
+from budge.reach.reacher import reacher
 
 __all__ = ["Interval", "Law", "Laws", "Listed", "Run", "laws_of"]
 

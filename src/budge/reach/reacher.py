@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from budge.constraints import Reachability
-from budge.distributions import nearest_of
 from budge.errors import EmptyError
 from budge.features import Feature
 from budge.parts import Part
-from budge.reach.core import listed_values
 from budge.reach.downstream import add_effects
-from budge.reach.forms import forms_of, nothing
+from budge.reach.forms import nothing
+from budge.reach.listed_reals import lists_of, onto
 from budge.reach.prepare import prepare
 from budge.reach.results import PartDiagnostics
 from budge.reach.starts import distinct
@@ -28,12 +26,11 @@ from budge.reach.streams import Stream, region_of, unit
 if TYPE_CHECKING:
     from budge.interaction import InteractionModel
 
-__all__ = ["Alone", "Block", "PartBlock", "Reacher", "onto", "reacher"]
+__all__ = ["Alone", "Block", "PartBlock", "Reacher", "reacher"]
 
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 IntArray = npt.NDArray[np.intp]
-ROUNDING = 2.0**-50  # share of the terms by which a sum of two numbers may be off
 AT_ONCE = 2**15  # draws that are made together: what they need on the way stays in the cache
 
 
@@ -261,7 +258,8 @@ class Block:
                 if weights is None:
                     weights = np.repeat(1.0 / counts, counts)
                 weights[ends[a] : ends[b]] = np.tile(shares, b - a)
-        maker.settle(moved, self.rows[people], counts)
+        if maker.lists:
+            maker.settle(moved, self.rows[people], counts)
         return moved, counts, weights
 
     def diagnostics(self, person: int) -> tuple[PartDiagnostics, ...]:
@@ -294,7 +292,7 @@ class Reacher:
         self.felt = {name for e in model.effects for _, name in e.parents} | {e.feature for e in model.effects}
         self.felt |= {name for part in model.parts if part.links and self.felt & set(part.names) for name in part.names}
         self.merged = _merged(self.parts)
-        self.lists = {self.position[name]: values for part in moving for name, values in _lists(part).items()}
+        self.lists = {self.position[name]: values for part in moving for name, values in lists_of(part).items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (nothing, ())  # a copy of the model makes its own
@@ -340,31 +338,6 @@ class Reacher:
             where=f"{who}part {', '.join(part.names)}",
             remedy="drop or relax one of them",
         )
-
-
-def _lists(part: Part) -> dict[str, FloatArray]:
-    """Return the values at which real features stand with some probability, in order: those listed, set equal to, or the bounds that clip them."""
-    found = {name: [np.array(numbers)] for name, numbers in forms_of(part).equals.items()}
-    for c in (c for c in part.constraints if isinstance(c, Reachability)):
-        for name, values in zip(c.features, c.table().T):
-            found.setdefault(name, []).append(values)
-    for f in part.features:
-        own, clipped = listed_values(f), any(link.on_exceed == "clip" for link in part.links.get(f.name, ()))
-        found.setdefault(f.name, []).extend([*([] if own is None else [own]), np.array([end for end in f.range if clipped and np.isfinite(end)])])
-    return {f.name: values for f in part.features if f.type == "real" and len(values := np.unique(np.concatenate(found[f.name])))}
-
-
-def onto(values: FloatArray, reached: FloatArray, starts: Any) -> FloatArray:
-    """Return what was reached, with listed values (in order) in the place of what differs from them by the rounding of a sum alone.
-
-    Examples
-    --------
-    >>> onto(np.array([0.1, 0.7]), np.array([0.7 + (0.1 - 0.7), 0.7, 0.2]), 0.7).tolist()
-    [0.1, 0.7, 0.2]
-    """
-    near = values[nearest_of(values, reached)]
-    close = (np.abs(reached - near) <= ROUNDING * (np.abs(near) + np.abs(starts))) & (reached != starts)  # who stays, stays to the last bit
-    return np.where(close, near, reached)
 
 
 def _merged(parts: Sequence[Part], most: int = 512) -> list[Part]:
